@@ -1,0 +1,156 @@
+"""The state of the engine: NamedTuples of flat arrays, and the meaning of every column.
+
+All arrays are views of arenas (see `nearcast.memory`) that reserve address space once, so no kernel ever has to grow one.
+Rows that are read together lie in one cache line: a subscription's row is 64 bytes, seen as float64, float32 and uint32.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+NONE = np.uint32(0xFFFFFFFF)
+"""No row: the end of a linked list, a free place."""
+
+SLOT_BITS = 28
+SLOT_MASK = (1 << SLOT_BITS) - 1
+"""A message's slot is its seq modulo 2**28; the log is a ring of address space of which only the live part has memory."""
+
+TERM_RING = 1 << 31
+"""Places in the ring of message term vectors."""
+
+SPAN_BITS = 13
+"""A message's span holds (start << 13) | number of terms."""
+
+# --- A subscription's row: 8 float64 = 16 float32 = 16 uint32 columns -------------------------------------------------
+S_X, S_Y, S_Z = 0, 1, 2  # float64: the embedded point
+S_ALPHA = 6  # float32
+S_THETA = 7  # float32: the buffer holds the k-skyband of all live messages that score at least this; 0 = of all that match
+S_K = 8
+S_COUNT = 9  # entries in the buffer
+S_BUFFER = 10  # where the buffer lies, in units of 16 bytes
+S_CAPACITY = 11  # entries the buffer has room for
+S_TERMS = 12  # first row of its terms
+S_NTERMS = 13  # 0 = this row is not a subscription (any more)
+S_NEXT = 14  # next subscription whose oldest entry is the same message
+S_NUMBER = 15  # registration number: the order in which changes are reported
+
+UNLINKED = np.uint32(0xFFFFFFFE)
+"""S_NEXT of a subscription that stands in no calendar list."""
+
+
+class Subscriptions(NamedTuple):
+    """One shard's subscriptions and their result buffers (paper 5.3 'subscription table', 6.1)."""
+
+    f64: np.ndarray  # [row, 8] the rows above
+    f32: np.ndarray  # [row, 16] the same memory
+    u32: np.ndarray  # [row, 16] the same memory
+    terms: np.ndarray  # uint32 [place, 4]: term, weight (bits), place of its posting within the term's list, unused
+    term_ids: np.ndarray  # uint32, strided view of terms: column 0
+    term_weights: np.ndarray  # float32, strided view of terms: column 1
+    buffer_f32: np.ndarray  # float32: buffers; each is [scores][stamps][dominance counters]
+    buffer_u32: np.ndarray  # the same memory
+    buffer_u16: np.ndarray  # the same memory
+    due: np.ndarray  # uint32 [slot]: 1 + first subscription whose oldest entry is this message (the calendar)
+    seen: np.ndarray  # uint32 [row]: the message for which this row was last a candidate
+    control: np.ndarray  # int64: the counters C_* below
+    free: np.ndarray  # uint32 [2, 128]: 1 + first free chunk by size class: buffers, terms
+
+
+C_ROWS = 0  # rows ever used
+C_FREE_ROW = 1  # 1 + first free row
+C_LIVE = 2  # subscriptions registered
+C_BUFFER_USED = 3  # end of the used buffer memory, in units of 16 bytes
+C_TERMS_USED = 4
+C_POSTINGS_USED = 5
+C_DIRECTORY_USED = 6
+C_ENTRIES = 7  # entries in all buffers
+C_EPOCH = 8  # stamps `seen`
+C_SIZE = 16
+
+# --- Counters of what happened (see `nearcast.stats`) -----------------------------------------------------------------
+N_MESSAGES = 0
+N_LISTS = 1  # posting lists opened
+N_CELLS = 2  # cells looked at
+N_CELLS_SKIPPED = 3  # by Lemma 'cell pruning'
+N_GROUPS = 4
+N_GROUPS_SKIPPED = 5  # by Theorem 'group lower bound'
+N_POSTINGS_CELL = 6  # postings that cell pruning saved
+N_POSTINGS_GROUP = 7  # postings that whole-group skips saved
+N_POSTINGS_EARLY = 8  # postings that early termination saved
+N_POSTINGS = 9  # postings looked at
+N_BOUND = 10  # postings rejected by the first bound (prefix test and spatial bound in one expression)
+N_PREFIX = 11  # rejected by the refined location-aware prefix
+N_UNSEEN = 12  # rejected by the bound for unseen keywords
+N_POINT = 13  # rejected by the distance of the point itself
+N_REPEATED = 14  # already a candidate through a rarer keyword
+N_VERIFIED = 15
+N_AFFECTED = 16
+N_EXPIRED = 17  # messages expired
+N_DUE = 18  # subscriptions visited for an expired message
+N_REMOVED = 19  # buffer entries removed by expiry
+N_EVICTED = 20  # buffer entries evicted by dominance
+N_REFILLS = 21
+N_REFILL_WORK = 22  # work units of all refills (see refill.py)
+N_RAISED = 23  # thresholds raised without a search
+N_CHANGES = 24
+N_SEARCH_POSTINGS = 25
+N_SEARCH_BLOCKS = 26
+N_SEARCH_SCORED = 27
+N_PACKS = 28
+T_EXPIRE = 32  # ticks per stage
+T_FILTER = 33
+T_VERIFY = 34
+T_OFFER = 35
+T_REFILL = 36
+T_CHANGES = 37
+N_SIZE = 48
+
+
+class Postings(NamedTuple):
+    """One shard's inverted lists: keyword first, then cell, then alpha group, then threshold (paper 5.3)."""
+
+    lists: np.ndarray  # uint32 [term, 8]: the columns L_*
+    bound: np.ndarray  # float32 [5, posting]: the rows B_*, all that the first test reads
+    paper: np.ndarray  # float32 [2, posting]: the rows P_*, read only by the paper's own keyword bounds
+    point: np.ndarray  # float32 [posting, 4]: embedded point; column 3 holds the subscription's row (bits)
+    owner: np.ndarray  # uint32 [posting, 4]: the same memory
+    block: np.ndarray  # float32 [posting / 32, 8]: statistics of the rest of the group from here on, columns G_*
+    rows_f32: np.ndarray  # float32 [row, 16]: directories of long lists: cells, then groups
+    rows_u32: np.ndarray  # the same memory
+    free: np.ndarray  # uint32 [2, 40]: 1 + first free chunk by power of two: postings, directory rows
+
+
+BLOCK = 32
+"""Postings a block; lists of at most a block have no directory."""
+
+L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
+B_THETA, B_ALPHA, B_WEIGHT, B_REST, B_INNER = 0, 1, 2, 3, 4  # rest: length of the vector of the later keywords
+P_SUM, P_MAX = 0, 1  # sum and maximum of the weights of the later keywords
+# A directory row of a cell: its box, the least spatial threshold (Lemma 'cell pruning'), its groups
+D_BOX, D_SPATIAL, D_FIRST, D_END = 0, 6, 7, 8  # first and end group of the cell
+# Statistics of a group (directory row) or of the rest of a group (block)
+G_THETA, G_LOW, G_HIGH, G_WEIGHT, G_REST, G_MAX = 0, 1, 2, 3, 4, 5
+G_FIRST, G_END = 6, 7  # only in directory rows: postings of the group, counted from the list's start
+
+
+class Messages(NamedTuple):
+    """The window: every live message by slot (paper 4)."""
+
+    place: np.ndarray  # float64 [slot, 4]: embedded point, time
+    span: np.ndarray  # int64 [slot]: where its terms lie
+    term_ids: np.ndarray  # uint32, strided: ring of term vectors
+    term_weights: np.ndarray  # float32, strided, the same memory
+
+
+class MessageIndex(NamedTuple):
+    """Postings of the window's messages in three tiers: head (chained), small segments, large segments."""
+
+    last: np.ndarray  # uint32 [term, 4]: 1 + newest head posting, 1 + newest small run, 1 + newest large run, unused
+    head: np.ndarray  # uint32 [posting, 4]: previous posting of the term, stamp, weight (bits), term
+    runs: np.ndarray  # uint32 [2, run, 4]: previous run of the term, first posting, number of postings, last stamp
+    postings: np.ndarray  # uint32 [2, posting, 2]: stamp, weight (bits); sorted as in seal.py
+    weights: np.ndarray  # float32 [2, posting, 2]: the same memory
+    block: np.ndarray  # float32 [2, posting / 32, 8]: box, least and greatest weight of 32 postings
+    control: np.ndarray  # int64: the columns M_*

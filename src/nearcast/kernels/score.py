@@ -1,0 +1,55 @@
+"""The one score function (paper, equation 1) that every engine, the reference included, calls.
+
+Two facts make a score the same bits wherever and in whatever order it is computed:
+- keyword weights are multiples of 2**-24 (`text` rounds them so), so their products are multiples of 2**-48 and a sum
+  of them up to 32 is exact in float64: any order of summation gives the same number;
+- distance is computed in float64 from embedded points (see `space`), always as |subscription - message|.
+Only the last step rounds, to float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nearcast.kernels.jit import helper
+
+
+@helper
+def spatial_similarity(radius, max_dist, sx, sy, sz, mx, my, mz):
+    """SSim = 1 - dist/MaxDist, at least 0; `radius` 0 is the plane, else the chord is turned into an arc."""
+    dx = sx - mx
+    dy = sy - my
+    dz = sz - mz
+    dist = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if radius > 0.0:
+        dist = 2.0 * radius * math.asin(min(1.0, dist / (2.0 * radius)))
+    return max(0.0, 1.0 - dist / max_dist)
+
+
+@helper
+def textual_similarity(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m_to):
+    """TSim by merging two term vectors in descending order of term; -1 if no word is common."""
+    total = 0.0
+    common = False
+    i = s_from
+    j = m_from
+    while i < s_to and j < m_to:
+        if s_terms[i] == m_terms[j]:
+            total += np.float64(s_weights[i]) * np.float64(m_weights[j])
+            common = True
+            i += 1
+            j += 1
+        elif s_terms[i] > m_terms[j]:
+            i += 1
+        else:
+            j += 1
+    return total if common else -1.0
+
+
+@helper
+def blend(alpha, ssim, tsim):
+    """Score = alpha * SSim + (1 - alpha) * TSim, rounded once."""
+    a = np.float64(alpha)
+    return np.float32(a * ssim + (1.0 - a) * tsim)

@@ -1,0 +1,120 @@
+"""Which subscriptions are registered: id <-> slot, and the plain part of what was registered.
+
+A slot is a small number that is given to the next subscription once its holder is gone, so that engines can use it as an
+index into arrays. The registration number, in contrast, is never reused: it tells who came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast.errors import UnknownSubscription
+
+ROW = np.dtype([("number", "i8"), ("x", "f8"), ("y", "f8"), ("alpha", "f4"), ("k", "i4")])
+PAGE_BITS = 14
+PAGE = 1 << PAGE_BITS
+
+
+class Registered(NamedTuple):
+    """The plain part of one subscription."""
+
+    number: int
+    x: float
+    y: float
+    alpha: float
+    k: int
+
+
+class Registry:
+    """Subscriptions by id and by slot. Rows lie in pages, so that growth never copies what is there."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}  # in order of registration
+        self._ids: list[str | None] = []  # by slot
+        self._pages: list[NDArray[Any]] = []
+        self._free: list[int] = []
+        self._next_number = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._slots
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._slots)
+
+    def slot(self, id: str) -> int:
+        """The slot of a subscription, or UnknownSubscription."""
+        slot = self._slots.get(id) if isinstance(id, str) else None
+        if slot is None:
+            raise UnknownSubscription(id)
+        return slot
+
+    def ids(self, slots: NDArray[np.int64]) -> list[str]:
+        """The ids that hold these slots."""
+        ids: list[Any] = self._ids
+        return [ids[slot] for slot in slots.tolist()]
+
+    def row(self, slot: int) -> Registered:
+        """What was registered in a slot."""
+        return Registered(*self._pages[slot >> PAGE_BITS][slot & (PAGE - 1)].item())
+
+    def add(
+        self, ids: Sequence[str], x: NDArray[np.float64], y: NDArray[np.float64], alpha: NDArray[np.float32], k: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Register new ids; returns their slots and registration numbers."""
+        count = len(ids)
+        reused = self._free[len(self._free) - min(count, len(self._free)) :][::-1]
+        del self._free[len(self._free) - len(reused) :]
+        fresh = range(len(self._ids), len(self._ids) + count - len(reused))
+        slots = np.array([*reused, *fresh], np.int64)
+        self._ids.extend([None] * len(fresh))
+        while len(self._pages) << PAGE_BITS < len(self._ids):
+            self._pages.append(np.zeros(PAGE, ROW))
+        numbers = np.arange(self._next_number, self._next_number + count, dtype=np.int64)
+        self._next_number += count
+        rows = np.empty(count, ROW)
+        rows["number"], rows["x"], rows["y"], rows["alpha"], rows["k"] = numbers, x, y, alpha, k
+        pages = slots >> PAGE_BITS
+        for page in np.unique(pages).tolist():
+            here = pages == page
+            self._pages[page][slots[here] & (PAGE - 1)] = rows[here]
+        for id, slot in zip(ids, slots.tolist(), strict=True):
+            self._slots[id] = slot
+            self._ids[slot] = id
+        return slots, numbers
+
+    def remove(self, id: str) -> None:
+        """Forget a subscription; its slot may be given away from now on."""
+        slot = self._slots.pop(id)
+        self._ids[slot] = None
+        self._free.append(slot)
+
+    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything, as plain values and arrays."""
+        rows = np.concatenate(self._pages)[: len(self._ids)] if self._pages else np.zeros(0, ROW)
+        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
+        plain = {"ids": list(self._slots), "next_number": self._next_number}
+        return plain, {"slots": slots, "rows": rows, "free": np.array(self._free, np.int64)}
+
+    @classmethod
+    def load(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Registry:
+        """The registry that `save` wrote."""
+        registry = cls()
+        registry._slots = dict(zip(plain["ids"], arrays["slots"].tolist(), strict=True))
+        registry._ids = [None] * len(arrays["rows"])
+        for id, slot in registry._slots.items():
+            registry._ids[slot] = id
+        for start in range(0, len(registry._ids), PAGE):
+            page = np.zeros(PAGE, ROW)
+            rows = arrays["rows"][start : start + PAGE]
+            page[: len(rows)] = rows
+            registry._pages.append(page)
+        registry._free = arrays["free"].tolist()
+        registry._next_number = plain["next_number"]
+        return registry
