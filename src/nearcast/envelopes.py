@@ -1,7 +1,7 @@
 """What travels along with the messages of the window and decides nothing: id, payload, time, place.
 
-A first-in first-out log in chunks. A large batch is a chunk of its own whose Arrow columns are kept as they came; single
-messages and small batches share a chunk of Python values. Whole chunks are dropped once all their messages are dead.
+A first-in first-out log in chunks. A large batch is a chunk of its own whose Arrow columns are kept as they came;
+single messages and small batches share a chunk of Python values. Whole chunks go once all their messages are dead.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from nearcast.errors import InvalidInput, UnknownMessage
 LOOSE = 1024
 """Messages a chunk of Python values takes, and the smallest batch that gets a chunk of its own."""
 
-Column = Sequence[Any] | pa.Array | pa.ChunkedArray | None
-"""One value per message; None = None for every message."""
+Column = Any
+"""One value per message, as a sequence or an Arrow column; None = None for every message."""
 
 
 class Envelope(NamedTuple):
@@ -81,7 +81,8 @@ class Envelopes:
         """Take a batch."""
         count = len(times)
         if count < LOOSE:
-            for row in zip(values(ids, count), values(payloads, count), times.tolist(), x.tolist(), y.tolist()):
+            plain = values(ids, count), values(payloads, count), times.tolist(), x.tolist(), y.tolist()
+            for row in zip(*plain, strict=True):
                 self.append(Envelope(*row))
         else:
             self._chunks.append(Chunk(self.end, times, x, y, ids, payloads, False))
@@ -159,7 +160,8 @@ def values(column: Column, count: int, start: int = 0) -> Sequence[Any]:
     if column is None:
         return [None] * count
     part = column[start : start + count]
-    return part.to_pylist() if isinstance(part, pa.Array | pa.ChunkedArray) else part
+    plain: Sequence[Any] = part.to_pylist() if isinstance(part, pa.Array | pa.ChunkedArray) else part
+    return plain
 
 
 def encoded(payloads: Sequence[Any], first: int) -> pa.Array:

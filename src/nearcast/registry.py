@@ -1,7 +1,7 @@
 """Which subscriptions are registered: id <-> slot, and the plain part of what was registered.
 
-A slot is a small number that is given to the next subscription once its holder is gone, so that engines can use it as an
-index into arrays. The registration number, in contrast, is never reused: it tells who came first.
+A slot is a small number that is given to the next subscription once its holder is gone, so that engines can use it as
+an index into arrays. The registration number, in contrast, is never reused: it tells who came first.
 """
 
 from __future__ import annotations

@@ -1,0 +1,178 @@
+"""The brute-force engine: all live messages, every list from scratch after every operation, nothing clever.
+
+It defines what is right. Changes are what differs between a list before and after; the score function is everybody's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast import changes as c
+from nearcast.changes import ChangeColumns, columns_of
+from nearcast.explanation import Vector
+from nearcast.frontend import Frontend, Scores
+from nearcast.intake import MessageBatch, SubscriptionBatch
+from nearcast.kernels.brute import rank_all
+from nearcast.model import Window
+from nearcast.space import Space
+from nearcast.text import TermVectors, Vocabulary
+
+Row = tuple[int, int, int, int, int, float, int]
+
+
+class Lists(NamedTuple):
+    """The list of every subscription, a row each, filled up with -1."""
+
+    seqs: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+class Table:
+    """Points and term vectors of rows in order. Rows before `first` are gone."""
+
+    def __init__(self) -> None:
+        self.first = self.end = 0
+        self.points = np.zeros((0, 3))
+        self.spans = np.zeros(1, np.int64)
+        self.terms = np.zeros(0, np.uint32)
+        self.weights = np.zeros(0, np.float32)
+
+    def append(self, points: NDArray[np.float64], vectors: TermVectors) -> None:
+        used, count = self.spans[self.end], len(points)
+        fits = len(vectors.terms)
+        self.points = room(self.points, self.end + count)
+        self.spans = room(self.spans, self.end + count + 1)
+        self.terms, self.weights = room(self.terms, used + fits), room(self.weights, used + fits)
+        self.points[self.end : self.end + count] = points
+        self.spans[self.end + 1 : self.end + count + 1] = used + vectors.offsets[1:]
+        self.terms[used : used + fits] = vectors.terms
+        self.weights[used : used + fits] = vectors.weights
+        self.end += count
+
+    def vector(self, row: int) -> Vector:
+        here = slice(self.spans[row], self.spans[row + 1])
+        return self.terms[here], self.weights[here]
+
+    def delete(self, start: int, stop: int) -> None:
+        """Take rows out of the middle."""
+        a, b = self.spans[start], self.spans[stop]
+        self.points = np.delete(self.points[: self.end], slice(start, stop), axis=0)
+        self.terms, self.weights = np.delete(self.terms, slice(a, b)), np.delete(self.weights, slice(a, b))
+        tail = self.spans[stop + 1 : self.end + 1] - (b - a)
+        self.spans = np.concatenate([self.spans[: start + 1], tail])
+        self.end -= stop - start
+
+    def drop(self, count: int) -> None:
+        """Let the oldest rows go; their memory once they are half of all."""
+        self.first += count
+        if self.first > 64 and 2 * self.first > self.end:
+            self.delete(0, self.first)
+            self.first = 0
+
+
+class ReferenceEngine(Frontend):
+    """Same interface as `Engine`, same results, no speed. Settings that only tune `Engine` are ignored."""
+
+    def __init__(self, window: Window, space: Space, vocabulary: Vocabulary | None = None, **tuning: object) -> None:
+        super().__init__(window, space, vocabulary)
+        self._messages = Table()
+        self._table = Table()
+        self._slots: list[int] = []  # by row of the table of subscriptions: in order of registration
+        self._k = np.zeros(0, np.int64)
+        self._alpha = np.zeros(0, np.float32)
+        self._lists = Lists(np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32))
+
+    def _register(self, batch: SubscriptionBatch, vectors: TermVectors) -> ChangeColumns:
+        self._table.append(batch.points, vectors)
+        self._slots.extend(batch.slots.tolist())
+        self._k = np.concatenate([self._k, batch.k])
+        self._alpha = np.concatenate([self._alpha, batch.alpha])
+        return columns_of(self._recompute(self.newest_seq, c.REGISTERED, c.REGISTERED))
+
+    def _remove(self, slot: int) -> ChangeColumns:
+        row = self._slots.index(slot)
+        seqs, scores = self._list(slot)
+        self._table.delete(row, row + 1)
+        del self._slots[row]
+        self._k, self._alpha = np.delete(self._k, row), np.delete(self._alpha, row)
+        self._lists = Lists(np.delete(self._lists.seqs, row, axis=0), np.delete(self._lists.scores, row, axis=0))
+        ranked = enumerate(zip(seqs.tolist(), scores.tolist(), strict=True), 1)
+        return columns_of(
+            [(self.newest_seq, slot, c.LEFT, m, rank, score, c.UNSUBSCRIBED) for rank, (m, score) in ranked]
+        )
+
+    def _accept(self, batch: MessageBatch, vectors: TermVectors) -> ChangeColumns:
+        rows: list[Row] = []
+        for i, time in enumerate(batch.times.tolist()):
+            here = slice(vectors.offsets[i], vectors.offsets[i + 1])
+            own = TermVectors(np.array([0, here.stop - here.start]), vectors.terms[here], vectors.weights[here])
+            self._messages.append(batch.points[i : i + 1], own)
+            rows += self._expire(batch.first_seq + i, time, c.ARRIVED)
+        return columns_of(rows)
+
+    def _advance(self, now: int) -> ChangeColumns:
+        return columns_of(self._expire(self.newest_seq, now, c.REFILLED))
+
+    def _expire(self, newest: int, now: int, fresh: int) -> list[Row]:
+        live = newest + 1 - self._first_live(newest, now)
+        self._messages.drop(self._messages.end - self._messages.first - live)
+        return self._recompute(newest, fresh, c.REFILLED)
+
+    def _recompute(self, newest: int, fresh: int, older: int) -> list[Row]:
+        """Every list from scratch; what differs from before. The newest message enters for the cause `fresh`."""
+        before, s, m = self._lists, self._table, self._messages
+        shape = (len(self._slots), int(self._k.max(initial=0)))
+        after = self._lists = Lists(np.empty(shape, np.int64), np.empty(shape, np.float32))
+        oldest = newest + 1 - (m.end - m.first)
+        rank_all(
+            self.space.radius, self.space.max_dist,
+            s.points[: s.end], self._alpha, self._k, s.spans, s.terms, s.weights,
+            m.points[: m.end], m.spans, m.terms, m.weights, m.first, oldest, *after,
+        )  # fmt: skip
+        rows: list[Row] = []
+        comparable = before.seqs.shape == shape
+        for i in np.flatnonzero((before.seqs != after.seqs).any(1)).tolist() if comparable else range(shape[0]):
+            old, new = ranked(before, i) if i < len(before.seqs) else {}, ranked(after, i)
+            for message, (rank, score) in old.items():
+                if message not in new:
+                    why = c.EXPIRED if message < oldest else c.DISPLACED
+                    rows.append((newest, self._slots[i], c.LEFT, message, rank, score, why))
+            for message, (rank, score) in new.items():
+                if message not in old:
+                    why = fresh if message == newest else older
+                    rows.append((newest, self._slots[i], c.ENTERED, message, rank, score, why))
+        return rows
+
+    def _list(self, slot: int) -> Scores:
+        row = self._slots.index(slot)
+        count = int((self._lists.seqs[row] >= 0).sum())
+        return self._lists.seqs[row, :count], self._lists.scores[row, :count]
+
+    def _vector(self, slot: int) -> Vector:
+        return self._table.vector(self._slots.index(slot))
+
+    def _message_vector(self, seq: int) -> Vector:
+        return self._messages.vector(self._messages.end - 1 - (self.newest_seq - seq))
+
+    def _threshold(self, slot: int) -> float:
+        """The score of the k-th message: what a newer one has to reach."""
+        scores = self._list(slot)[1]
+        return float(scores[-1]) if len(scores) == self._registry.row(slot).k else 0.0
+
+
+def ranked(lists: Lists, row: int) -> dict[int, tuple[int, float]]:
+    """Message -> rank and score."""
+    seqs, scores = lists.seqs[row].tolist(), lists.scores[row].tolist()
+    return {seq: (rank, score) for rank, (seq, score) in enumerate(zip(seqs, scores, strict=True), 1) if seq >= 0}
+
+
+def room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array, or a copy of at least `size` rows; doubling keeps appending cheap."""
+    if size <= len(array):
+        return array
+    bigger = np.zeros((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
