@@ -1,0 +1,147 @@
+"""The two instructions, in all lanes and out of the cache of another process."""
+
+import os
+import subprocess
+import sys
+import time
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from llvmlite import ir
+from numba import config
+
+from nearcast.kernels.clock import nanoseconds_per_tick, prefetch, read_ticks, ticks
+from nearcast.kernels.jit import helper, kernel
+
+compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled in this lane")
+
+
+@helper
+def sum_ahead(data, order, ahead):
+    total = 0.0
+    for i in range(order.size):
+        if i + ahead < order.size:
+            prefetch(data, order[i + ahead])
+        total += data[order[i]]
+    return total
+
+
+@kernel
+def timed_sum(data, order, ahead, spent):
+    start = ticks()
+    total = sum_ahead(data, order, ahead)
+    spent[0] = ticks() - start
+    return total
+
+
+@kernel
+def prefetch_anywhere(data):
+    prefetch(data, data.size)
+    prefetch(data, -1)
+    prefetch(data, 1 << 50)
+    prefetch(data, np.uint32(3))
+    return data[0]
+
+
+@pytest.mark.lanes
+def test_time_and_sum_are_right(rng):
+    data = rng.random(10_000)
+    order = rng.permutation(data.size).astype(np.int32)
+    spent = np.zeros(1, np.int64)
+    before = time.perf_counter_ns()
+    total = timed_sum(data, order, 8, spent)
+    outside = time.perf_counter_ns() - before
+    assert total == pytest.approx(data.sum())
+    assert 0 < spent[0] * nanoseconds_per_tick() <= outside * 1.05 + 1000
+
+
+@pytest.mark.lanes
+def test_a_prefetch_outside_of_the_array_does_no_harm(rng):
+    data = rng.random(10)
+    assert prefetch_anywhere(data) == data[0]
+
+
+@pytest.mark.lanes
+def test_ticks_count_real_time():
+    """The best of some tries: between two readings the machine may do something else for a while."""
+    read_ticks()
+    ratios = []
+    for _ in range(5):
+        start_ns, start = time.perf_counter_ns(), read_ticks()
+        time.sleep(0.01)
+        spent_ns, spent = time.perf_counter_ns() - start_ns, read_ticks() - start
+        ratios.append(spent * nanoseconds_per_tick() / spent_ns)
+    assert min(abs(ratio - 1) for ratio in ratios) < 0.02
+
+
+@compiled
+def test_the_instructions_are_really_there():
+    timed_sum(np.ones(4), np.arange(4, dtype=np.int32), 1, np.zeros(1, np.int64))
+    code = timed_sum.inspect_llvm(timed_sum.signatures[0])
+    assert "@llvm.readcyclecounter()" in code
+    assert ", i32 0, i32 3, i32 1)" in code.partition("call void @llvm.prefetch")[2].splitlines()[0]
+
+
+@compiled
+def test_prefetch_takes_one_dimension_and_whole_numbers_only():
+    @kernel
+    def wrong(data, index):
+        prefetch(data, index)
+
+    for data, index in ((np.ones((2, 2)), 1), (np.ones(4), 1.5)):
+        with pytest.raises(Exception, match="prefetch"):
+            wrong(data, index)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction"),
+    [
+        ("x86_64-unknown-linux-gnu", "rdtsc"),
+        ("aarch64-unknown-linux-gnu", "CNTVCT_EL0"),
+        ("arm64-apple-darwin", "CNTVCT_EL0"),
+    ],
+)
+def test_every_processor_reads_a_counter_open_to_programs(target, instruction):
+    """On ARM older LLVM reads PMCCNTR_EL0, which ends an ordinary program."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module, word = ir.Module(), ir.IntType(64)
+    builder = ir.IRBuilder(ir.Function(module, ir.FunctionType(word, []), "f").append_basic_block())
+    counter = module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(word, []))
+    builder.ret(builder.call(counter, []))
+    machine = llvm.Target.from_triple(target).create_target_machine()
+    assert instruction in machine.emit_assembly(llvm.parse_assembly(str(module)))
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from user import spent_in
+print(spent_in(np.arange(1000.0)) > 0, sum(spent_in.stats.cache_hits.values()))
+"""
+
+USER = """
+from nearcast.kernels.clock import prefetch, ticks
+from nearcast.kernels.jit import kernel
+
+
+@kernel
+def spent_in(data):
+    start = ticks()
+    total = 0.0
+    for i in range(data.size):
+        prefetch(data, i + 16)
+        total += data[i]
+    return ticks() - start + (total < 0)
+"""
+
+
+@compiled
+def test_a_second_process_loads_them_from_the_cache(tmp_path):
+    (tmp_path / "user.py").write_text(USER)
+    environment = dict(os.environ, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    runs = [subprocess.run(command, capture_output=True, text=True, env=environment, check=True) for _ in range(2)]
+    assert [run.stdout.split() for run in runs] == [["True", "0"], ["True", "1"]]
