@@ -21,8 +21,9 @@ import llvmlite
 import numba
 
 PACKAGE = Path(__file__).parent.parent
+FOLDERS = ("kernels", "baselines")
 MARK = b"kernels.jit import"
-"""What every module that declares kernels says, wherever in the package it stands."""
+"""Kernels stand in these folders, and in every module that says this. Constants that they use count as well."""
 
 SETTINGS = ("BOUNDSCHECK", "OPT", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX")
 """The settings of Numba that change machine code and are not in its own key."""
@@ -55,7 +56,7 @@ def key(package: Path) -> str:
     digest.update(repr((numba.__version__, llvmlite.__version__, sys.version, settings)).encode())
     for source in sorted(package.rglob("*.py")):
         text = source.read_bytes()
-        if MARK in text or source.parent.name == "kernels":
+        if MARK in text or source.parent.name in FOLDERS:
             digest.update(f"{source.relative_to(package)} {len(text)}\n".encode() + text)
     return digest.hexdigest()[:16]
 
