@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nearcast.kernels.geometry import World
+
 NONE = np.uint32(0xFFFFFFFF)
 """No row: the end of a linked list, a free place."""
 
@@ -46,7 +48,9 @@ class Subscriptions(NamedTuple):
     f64: np.ndarray  # [row, 8] the rows above
     f32: np.ndarray  # [row, 16] the same memory
     u32: np.ndarray  # [row, 16] the same memory
+    flat: np.ndarray  # uint32, one-dimensional: the same memory
     terms: np.ndarray  # uint32 [place, 4]: term, weight (bits), place of its posting within the term's list, unused
+    code: np.ndarray  # uint32 [row]: Morton code of the place: the path through the quadtree
     term_ids: np.ndarray  # uint32, strided view of terms: column 0
     term_weights: np.ndarray  # float32, strided view of terms: column 1
     buffer_f32: np.ndarray  # float32: buffers; each is [scores][stamps][dominance counters]
@@ -54,6 +58,7 @@ class Subscriptions(NamedTuple):
     buffer_u16: np.ndarray  # the same memory
     due: np.ndarray  # uint32 [slot]: 1 + first subscription whose oldest entry is this message (the calendar)
     seen: np.ndarray  # uint32 [row]: the message for which this row was last a candidate
+    flag: np.ndarray  # uint8 [row]: within one operation: 1 = its list was touched by expiry, 2 = its buffer underflowed
     control: np.ndarray  # int64: the counters C_* below
     free: np.ndarray  # uint32 [2, 128]: 1 + first free chunk by size class: buffers, terms
 
@@ -115,7 +120,7 @@ class Postings(NamedTuple):
     bound: np.ndarray  # float32 [5, posting]: the rows B_*, all that the first test reads
     paper: np.ndarray  # float32 [2, posting]: the rows P_*, read only by the paper's own keyword bounds
     point: np.ndarray  # float32 [posting, 4]: embedded point; column 3 holds the subscription's row (bits)
-    owner: np.ndarray  # uint32 [posting, 4]: the same memory
+    owner: np.ndarray  # uint32 [posting, 4]: the same memory, column O_ROW
     block: np.ndarray  # float32 [posting / 32, 8]: statistics of the rest of the group from here on, columns G_*
     rows_f32: np.ndarray  # float32 [row, 16]: directories of long lists: cells, then groups
     rows_u32: np.ndarray  # the same memory
@@ -124,6 +129,8 @@ class Postings(NamedTuple):
 
 BLOCK = 32
 """Postings a block; lists of at most a block have no directory."""
+
+O_ROW = 3
 
 L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
 B_THETA, B_ALPHA, B_WEIGHT, B_REST, B_INNER = 0, 1, 2, 3, 4  # rest: length of the vector of the later keywords
@@ -139,18 +146,93 @@ class Messages(NamedTuple):
     """The window: every live message by slot (paper 4)."""
 
     place: np.ndarray  # float64 [slot, 4]: embedded point, time
+    code: np.ndarray  # uint32 [slot]: Morton code of the place
     span: np.ndarray  # int64 [slot]: where its terms lie
-    term_ids: np.ndarray  # uint32, strided: ring of term vectors
-    term_weights: np.ndarray  # float32, strided, the same memory
+    terms: np.ndarray  # uint32 [place, 2]: ring of term vectors: term, weight (bits)
+    term_ids: np.ndarray  # uint32, strided view of terms
+    term_weights: np.ndarray  # float32, strided view of terms
+    control: np.ndarray  # int64: the columns A_* below
+
+
+A_TERMS = 0  # terms ever written: the ring's head
+A_NEXT = 1  # seq of the next message
+A_FIRST = 2  # seq of the oldest live message
 
 
 class MessageIndex(NamedTuple):
-    """Postings of the window's messages in three tiers: head (chained), small segments, large segments."""
+    """Postings of the window's messages in three tiers: chained head, small segments, large segments (segments.py)."""
 
     last: np.ndarray  # uint32 [term, 4]: 1 + newest head posting, 1 + newest small run, 1 + newest large run, unused
-    head: np.ndarray  # uint32 [posting, 4]: previous posting of the term, stamp, weight (bits), term
-    runs: np.ndarray  # uint32 [2, run, 4]: previous run of the term, first posting, number of postings, last stamp
-    postings: np.ndarray  # uint32 [2, posting, 2]: stamp, weight (bits); sorted as in seal.py
-    weights: np.ndarray  # float32 [2, posting, 2]: the same memory
+    head: np.ndarray  # uint32 [posting, 4]: 1 + previous posting of the term, stamp, weight (bits), term
+    head_weights: np.ndarray  # float32, the same memory
+    runs: np.ndarray  # uint32 [2, run, 8]: the columns R_*
+    postings: np.ndarray  # uint32 [2, posting, 2]: stamp, weight (bits)
+    weights: np.ndarray  # float32, the same memory
     block: np.ndarray  # float32 [2, posting / 32, 8]: box, least and greatest weight of 32 postings
-    control: np.ndarray  # int64: the columns M_*
+    control: np.ndarray  # int64: the columns I_*
+
+
+R_PREVIOUS, R_FIRST, R_COUNT, R_NEWEST, R_TERM = 0, 1, 2, 3, 4  # newest: stamp of the run's newest posting
+I_HEAD_USED = 0  # postings in the head
+I_HEAD_FIRST = 1  # seq of the head's first message
+I_SMALL_FIRST = 2  # seq of the first message of the small segments
+I_HEAD_SIZE = 3  # messages that are sealed into a small segment
+I_LARGE_SIZE = 4  # messages that are merged into a large segment
+I_RUNS = 5  # and 6: runs used per tier
+I_POSTINGS = 7  # and 8: postings used per tier
+RUN_RING = 1 << 28
+POSTING_RING = 1 << 30
+
+
+class Scratch(NamedTuple):
+    """Room for one message's way through one shard; nothing in it outlives the message."""
+
+    mask: np.ndarray  # uint8 [CHUNK]: postings that passed the first test
+    words: np.ndarray  # uint64: the same memory, eight at a time
+    candidates: np.ndarray  # uint32: rows to verify
+    hit_rows: np.ndarray  # uint32: rows whose buffers take the message
+    hit_scores: np.ndarray  # float32
+    due_rows: np.ndarray  # uint32: rows visited for expired messages
+    pending: np.ndarray  # uint32: rows whose buffer underflowed
+    touched: np.ndarray  # uint32 [event, 8]: subscriptions whose list changed, the columns E_* of report.py
+    before_stamps: np.ndarray  # uint32: lists as they were before the operation
+    before_scores: np.ndarray  # float32
+    found_scores: np.ndarray  # float32: what a search found
+    found_bits: np.ndarray  # uint32: the same memory
+    found_stamps: np.ndarray  # uint32
+    block_bounds: np.ndarray  # float32: blocks that a search may have to open
+    blocks: np.ndarray  # int64 [block, 2]: 2 * first posting + tier, and (term of the subscription << 8) + postings
+    block_order: np.ndarray  # int64
+
+
+CHUNK = 4096
+"""Postings tested at a time, so that the mask stays in the first-level cache."""
+
+# --- Switches: which pruning rules are on (see `nearcast.tuning`) -----------------------------------------------------
+W_CELL, W_GROUP, W_EARLY, W_PREFIX, W_UNSEEN, W_OUTER, W_INNER, W_LENGTH, W_POINT, W_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+
+
+class Policy(NamedTuple):
+    """What the engine decides from the outside: settings and the cost model's answers."""
+
+    world: World
+    slack: float  # what rounding may take from a bound in float32
+    margin: float  # the distance from which on a message surely is outside of a cell's box
+    switches: np.ndarray  # uint8 [W_SIZE]
+    limits: np.ndarray  # int64: postings a cell, alpha groups
+    target_rank: np.ndarray  # int32 [k]: a refill sets theta to the score of this rank (cost model, paper 6.2)
+    target_size: np.ndarray  # int32 [k]: how many entries the buffer then has
+
+
+class Changes(NamedTuple):
+    """Where changes are written."""
+
+    seq: np.ndarray  # int64
+    row: np.ndarray  # uint32: the subscription's row
+    number: np.ndarray  # uint32: its registration number
+    kind: np.ndarray  # uint8
+    cause: np.ndarray  # uint8
+    message: np.ndarray  # int64
+    rank: np.ndarray  # int32
+    score: np.ndarray  # float32
+    count: np.ndarray  # int64 [1]

@@ -1,0 +1,166 @@
+"""Skype on one machine: the engine that keeps every list exact by touching only what a message can change.
+
+`_accept` reads like the flow picture in ARCHITECTURE.md: the window and the message index take the messages in, then each
+shard expires, disseminates, offers, refills and reports, and the shards' changes are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast import state
+from nearcast.changes import NO_CHANGES, ChangeColumns
+from nearcast.errors import InvalidInput
+from nearcast.explanation import Vector
+from nearcast.frontend import Frontend, Scores
+from nearcast.intake import MessageBatch, SubscriptionBatch
+from nearcast.kernels import flow, layout
+from nearcast.model import Last, Window
+from nearcast.policy import Planner
+from nearcast.shard import Part, Shard
+from nearcast.sharding import Sharding
+from nearcast.space import Space
+from nearcast.text import TermVectors, Vocabulary
+from nearcast.tuning import Tuning
+
+STEP = 2048
+"""Messages taken in at a time: shards run in parallel within a step, changes are merged after it."""
+
+PARALLEL = 16
+"""From so many rows on it is worth waking the threads."""
+
+
+class Engine(Frontend):
+    """Top-k spatial-keyword publish/subscribe over a sliding window, exact, for millions of subscriptions."""
+
+    def __init__(
+        self,
+        window: Window,
+        space: Space,
+        vocabulary: Vocabulary | None = None,
+        *,
+        threads: int = 1,
+        tuning: Tuning | None = None,
+    ) -> None:
+        super().__init__(window, space, vocabulary)
+        if not isinstance(threads, int) or not 1 <= threads <= 64:
+            raise InvalidInput("threads", f"takes a whole number from 1 to 64, not {threads!r}")
+        self.tuning = Tuning() if tuning is None else tuning
+        self._arenas = state.Arenas()
+        self._messages = state.messages_state(self._arenas)
+        self._index = state.index_state(self._arenas, self.tuning.head_messages, self.tuning.segment_messages)
+        self._shards = [Shard(self._messages, self._index) for _ in range(threads)]
+        self._planner = Planner(space, self.tuning)
+        self._sharding = Sharding(threads)
+        self._home = self._arenas.take("home", np.uint8, state.ROWS)
+        self._row = self._arenas.take("row", np.uint32, state.ROWS)
+        self._pool = ThreadPoolExecutor(threads, "nearcast") if threads > 1 else None
+
+    # --- subscriptions ---
+
+    def _register(self, batch: SubscriptionBatch, vectors: TermVectors) -> ChangeColumns:
+        codes = self.space.morton(batch.x, batch.y)
+        columns = (batch.points, codes, batch.alpha, batch.k, batch.numbers)
+        homes = self._sharding.assign(codes, [shard.live for shard in self._shards])
+        rows = np.zeros(len(batch.slots), np.int64)
+        policy = self._planner.policy
+
+        def run(number: int) -> Part:
+            chosen = np.flatnonzero(homes == number)
+            return self._shards[number].register(policy, columns, vectors, chosen, rows, batch.slots)
+
+        self._home[batch.slots] = homes
+        changes = self._gather(self._on_all(run, len(batch.slots) >= PARALLEL), self.newest_seq)
+        self._row[batch.slots] = rows
+        return changes
+
+    def _remove(self, slot: int) -> ChangeColumns:
+        shard, row = self._find(slot)
+        return shard.unregister(self._planner.policy, row)[0]
+
+    # --- messages ---
+
+    def _accept(self, batch: MessageBatch, vectors: TermVectors) -> ChangeColumns:
+        codes = self.space.morton(batch.x, batch.y)
+        times = batch.times.astype(np.float64)
+        count = len(times)
+        done = []
+        for begin in range(0, count, STEP):
+            end = min(begin + STEP, count)
+            columns = (batch.points, codes, times, *vectors)
+            flow.add_messages(self._messages, self._index, *columns, begin, end)
+            live = np.empty(end - begin + 1, np.int64)
+            size, duration = self._limits()
+            flow.live_after(self._messages, end - begin, batch.first_seq + begin, size, duration, live)
+            done.append(self._step(batch.first_seq + begin, live, True))
+        return done[0] if len(done) == 1 else ChangeColumns(*map(np.concatenate, zip(*done, strict=True)))
+
+    def _advance(self, now: int) -> ChangeColumns:
+        size, duration = self._limits()
+        if size:
+            return NO_CHANGES
+        control = self._messages.control
+        live = np.array([control[layout.A_FIRST], flow.live_at(self._messages, float(now), duration)])
+        return self._step(int(control[layout.A_NEXT]), live, False)
+
+    def _step(self, first_seq: int, live: NDArray[np.int64], arrives: bool) -> ChangeColumns:
+        """Let all shards do some messages; then the expired ones' memory goes."""
+        policy = self._planner.policy
+
+        def run(number: int) -> Part:
+            return self._shards[number].advance(policy, first_seq, live, arrives)
+
+        changes = self._gather(self._on_all(run, len(live) > PARALLEL), first_seq)
+        self._messages.control[layout.A_FIRST] = live[-1]
+        return changes
+
+    def _limits(self) -> tuple[int, float]:
+        """The window as kernels take it: how many messages (0: any), how many milliseconds."""
+        if isinstance(self.window, Last):
+            return self.window.count, 0.0
+        return 0, float(self.window.duration_ms)
+
+    # --- reading ---
+
+    def _find(self, slot: int) -> tuple[Shard, int]:
+        return self._shards[self._home[slot]], int(self._row[slot])
+
+    def _list(self, slot: int) -> Scores:
+        shard, row = self._find(slot)
+        return shard.list(row)
+
+    def _vector(self, slot: int) -> Vector:
+        shard, row = self._find(slot)
+        return shard.vector(row)
+
+    def _message_vector(self, seq: int) -> Vector:
+        span = int(self._messages.span[seq & layout.SLOT_MASK])
+        first, count = span >> layout.SPAN_BITS, span & ((1 << layout.SPAN_BITS) - 1)
+        rows = self._messages.terms[first : first + count]
+        return rows[:, 0].copy(), rows[:, 1].copy().view(np.float32)
+
+    def _threshold(self, slot: int) -> float:
+        shard, row = self._find(slot)
+        return shard.threshold(row)
+
+    # --- shards ---
+
+    def _on_all(self, run: Callable[[int], Part], parallel: bool) -> list[Part]:
+        """One job a shard, on threads if it is worth waking them."""
+        numbers = range(len(self._shards))
+        if parallel and self._pool is not None:
+            return list(self._pool.map(run, numbers))
+        return [run(number) for number in numbers]
+
+    def _gather(self, parts: list[Part], first_seq: int) -> ChangeColumns:
+        """All shards' changes in order of message and registration: each part is, so a stable sort merges them."""
+        if len(parts) == 1:
+            return parts[0][0]
+        columns = ChangeColumns(*map(np.concatenate, zip(*(part[0] for part in parts), strict=True)))
+        numbers = np.concatenate([part[1] for part in parts])
+        order = np.argsort((columns.seq - first_seq) << 32 | numbers, kind="stable")
+        return ChangeColumns(*(column[order] for column in columns))

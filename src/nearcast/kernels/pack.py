@@ -1,0 +1,267 @@
+"""Putting a list in order: cells of a quadtree, alpha groups within a cell, threshold* within a group (paper 5.2, 5.3).
+
+The paper hangs an inverted file on each quadtree leaf and visits every leaf for every message. Here each keyword has its
+own cut through the same quadtree (Morton codes are its paths): a cell is a run of sibling quadrants with at most
+`cell_limit` postings of this keyword, so a message opens one list a keyword and rare keywords have a single cell.
+A leaf that overflows is split when its list is packed next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
+from nearcast.kernels.geometry import boundary_distance, patch_box
+from nearcast.kernels.jit import routine
+from nearcast.kernels.layout import (
+    B_ALPHA,
+    B_INNER,
+    B_REST,
+    B_THETA,
+    B_WEIGHT,
+    BLOCK,
+    C_DIRECTORY_USED,
+    D_END,
+    D_FIRST,
+    D_SPATIAL,
+    G_END,
+    G_FIRST,
+    G_HIGH,
+    G_LOW,
+    G_MAX,
+    G_REST,
+    G_THETA,
+    G_WEIGHT,
+    L_CELLS,
+    L_COUNT,
+    L_DIRTY,
+    L_GROUPS,
+    L_PACKED,
+    L_ROWS,
+    L_START,
+    N_PACKS,
+    O_ROW,
+    P_MAX,
+    S_TERMS,
+)
+from nearcast.kernels.postings import T_PLACE, copy_posting, spatial_threshold
+
+
+@routine
+def cut_cells(codes, limit):
+    """Ends of the runs of sorted Morton codes that form cells: quadrants are split while they hold more than `limit`,
+    and neighbouring siblings that fit together stay together."""
+    n = len(codes)
+    ends = np.empty(n, np.int64)
+    found = 0
+    stack = np.empty((80, 3), np.int64)  # from, to, level; at most 4 siblings wait on each of 16 levels
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, 0
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        begin, end, level = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        if end - begin <= limit or level == 16:
+            ends[found] = end
+            found += 1
+            continue
+        # children are pushed last first, so that the first comes off first
+        shift = 30 - 2 * level
+        to = end
+        first = depth
+        while to > begin:
+            digit = (np.int64(codes[to - 1]) >> shift) & 3
+            at = to - 1
+            while at > begin and ((np.int64(codes[at - 1]) >> shift) & 3) == digit:
+                at -= 1
+            if depth > first and stack[depth - 1, 1] - at <= limit:
+                stack[depth - 1, 0] = at
+            else:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = at, to, level + 1
+                depth += 1
+            to = at
+    return ends[:found]
+
+
+@routine
+def order_list(postings, subscriptions, start, live, cell_limit, alpha_groups):
+    """The packed order of these postings, and where cells and groups end in it."""
+    p, s = postings, subscriptions
+    n = len(live)
+    codes = np.empty(n, np.uint32)
+    for i in range(n):
+        codes[i] = s.code[p.owner[start + live[i], O_ROW]]
+    by_code = np.argsort(codes)
+    ends = cut_cells(codes[by_code], cell_limit)
+    order = live[by_code]
+    group_ends = np.empty(n // BLOCK + len(ends) + 1, np.int64)
+    cell_groups = np.empty(len(ends), np.int64)
+    groups = 0
+    begin = 0
+    for cell in range(len(ends)):
+        end = ends[cell]
+        size = end - begin
+        alphas = np.empty(size, np.float32)
+        for i in range(size):
+            alphas[i] = p.bound[B_ALPHA, start + order[begin + i]]
+        by_alpha = order[begin:end][np.argsort(alphas)]
+        classes = min(max(size // BLOCK, 1), alpha_groups)
+        done = 0
+        for c in range(classes):  # quantiles of alpha: equal shares
+            upto = size * (c + 1) // classes
+            keys = np.empty(upto - done, np.float32)
+            for i in range(done, upto):
+                at = start + by_alpha[i]
+                keys[i - done] = p.bound[B_THETA, at] / max(np.float32(1.0) - p.bound[B_ALPHA, at], np.float32(1e-3))
+            order[begin + done : begin + upto] = by_alpha[done:upto][np.argsort(keys)]
+            group_ends[groups] = begin + upto
+            groups += 1
+            done = upto
+        cell_groups[cell] = groups
+        begin = end
+    return order, ends, cell_groups, group_ends[:groups]
+
+
+@routine
+def rewrite(postings, subscriptions, term, start, order):
+    """Bring the postings into this order and tell their subscriptions where they stand now."""
+    p, s = postings, subscriptions
+    n = len(order)
+    bound = np.empty((5, n), np.float32)
+    paper = np.empty((2, n), np.float32)
+    owner = np.empty((n, 4), np.uint32)
+    for i in range(n):
+        at = start + order[i]
+        for b in range(5):
+            bound[b, i] = p.bound[b, at]
+        for b in range(2):
+            paper[b, i] = p.paper[b, at]
+        for c in range(4):
+            owner[i, c] = p.owner[at, c]
+    for i in range(n):
+        at = start + i
+        for b in range(5):
+            p.bound[b, at] = bound[b, i]
+        p.bound[B_INNER, at] = 0.0
+        for b in range(2):
+            p.paper[b, at] = paper[b, i]
+        for c in range(4):
+            p.owner[at, c] = owner[i, c]
+        place = np.int64(s.u32[owner[i, O_ROW], S_TERMS])
+        while s.term_ids[place] != term:
+            place += 1
+        s.terms[place, T_PLACE] = i
+
+
+@routine
+def unembed(world, x, y, z):
+    """A point in the user's coordinates again, up to rounding."""
+    if world.radius > 0.0:
+        return math.degrees(math.atan2(y, x)), math.degrees(math.asin(min(1.0, max(-1.0, z / world.radius))))
+    return x + world.xmin, y + world.ymin
+
+
+@routine
+def describe_cell(postings, subscriptions, world, start, begin, end, row):
+    """A cell's box and spatial threshold, and each posting's distance from the cell's boundary (inner spatial bound)."""
+    p, s = postings, subscriptions
+    n = end - begin
+    xs = np.empty(n, np.float64)
+    ys = np.empty(n, np.float64)
+    low_x, low_y, high_x, high_y = np.inf, np.inf, -np.inf, -np.inf
+    least = np.float32(np.inf)
+    for i in range(n):
+        owner = p.owner[start + begin + i, O_ROW]
+        x, y = unembed(world, s.f64[owner, 0], s.f64[owner, 1], s.f64[owner, 2])
+        xs[i], ys[i] = x, y
+        low_x, low_y, high_x, high_y = min(low_x, x), min(low_y, y), max(high_x, x), max(high_y, y)
+        at = start + begin + i
+        least = min(least, spatial_threshold(p.bound[B_THETA, at], p.bound[B_ALPHA, at]))
+    box = patch_box(world, low_x, low_y, high_x, high_y)
+    for c in range(6):
+        p.rows_f32[row, c] = box[c]
+    p.rows_f32[row, D_SPATIAL] = least
+    for i in range(n):
+        inner = boundary_distance(world, xs[i], ys[i], low_x, low_y, high_x, high_y)
+        p.bound[B_INNER, start + begin + i] = min(2.0, inner / world.max_dist * (1.0 - 1e-6))  # finite: 0 * inf is no bound
+
+
+@routine
+def describe_group(postings, start, begin, end, row):
+    """A group's statistics in its directory row, and those of the rest of the group at each block (paper 5.2.2)."""
+    p = postings
+    theta, low, high = np.float32(np.inf), np.float32(np.inf), np.float32(-np.inf)
+    weight, rest, most = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for i in range(end - 1, begin - 1, -1):
+        at = start + i
+        theta = min(theta, p.bound[B_THETA, at])
+        low = min(low, p.bound[B_ALPHA, at])
+        high = max(high, p.bound[B_ALPHA, at])
+        weight = max(weight, p.bound[B_WEIGHT, at])
+        rest = max(rest, p.bound[B_REST, at])
+        most = max(most, max(p.bound[B_WEIGHT, at], p.paper[P_MAX, at]))
+        if i % BLOCK == 0:
+            block = at // BLOCK
+            p.block[block, G_THETA] = theta
+            p.block[block, G_LOW] = low
+            p.block[block, G_HIGH] = high
+            p.block[block, G_WEIGHT] = weight
+            p.block[block, G_REST] = rest
+            p.block[block, G_MAX] = most
+    p.rows_f32[row, G_THETA] = theta
+    p.rows_f32[row, G_LOW] = low
+    p.rows_f32[row, G_HIGH] = high
+    p.rows_f32[row, G_WEIGHT] = weight
+    p.rows_f32[row, G_REST] = rest
+    p.rows_f32[row, G_MAX] = most
+    p.rows_u32[row, G_FIRST] = begin
+    p.rows_u32[row, G_END] = end
+
+
+@routine
+def pack_list(subscriptions, postings, world, term, limits, counters):
+    """Order a whole list anew, without its dead postings; a list of at most a block stays a plain tail."""
+    s, p = subscriptions, postings
+    head = p.lists[term]
+    start = np.int64(head[L_START])
+    count = np.int64(head[L_COUNT])
+    links = p.rows_u32.reshape(-1)
+    rows = np.int64(head[L_CELLS]) + np.int64(head[L_GROUPS])
+    if rows > 0:
+        give_chunk(p.free, 1, power_class(rows), links, 16, 0, np.int64(head[L_ROWS]))
+    head[L_CELLS] = 0
+    head[L_GROUPS] = 0
+    head[L_PACKED] = 0
+    head[L_DIRTY] = 0
+    live = np.empty(count, np.int64)
+    n = 0
+    for i in range(count):
+        if p.bound[B_THETA, start + i] < np.inf:
+            live[n] = i
+            n += 1
+    live = live[:n]
+    counters[N_PACKS] += 1
+    head[L_COUNT] = n
+    if n <= BLOCK:
+        rewrite(p, s, term, start, live)
+        return
+    order, ends, cell_groups, group_ends = order_list(p, s, start, live, limits[0], limits[1])
+    rewrite(p, s, term, start, order)
+    cells = len(ends)
+    rows = cells + len(group_ends)
+    base = take_chunk(p.free, 1, power_class(rows), links, 16, 0, s.control, C_DIRECTORY_USED, 1 << power_class(rows), 1)
+    head[L_ROWS] = base
+    head[L_CELLS] = cells
+    head[L_GROUPS] = len(group_ends)
+    head[L_PACKED] = n
+    begin = 0
+    group = 0
+    for cell in range(cells):
+        describe_cell(p, s, world, start, begin, ends[cell], base + cell)
+        p.rows_u32[base + cell, D_FIRST] = group
+        p.rows_u32[base + cell, D_END] = cell_groups[cell]
+        while group < cell_groups[cell]:
+            describe_group(p, start, begin, group_ends[group], base + cells + group)
+            begin = group_ends[group]
+            group += 1

@@ -1,0 +1,77 @@
+"""Top-k re-evaluation on underflow, and raising a threshold without any search (paper Algorithm 2, 6.2, 6.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.buffers import cut, link_to, load_skyband, oldest
+from nearcast.kernels.jit import routine
+from nearcast.kernels.layout import (
+    N_RAISED,
+    N_REFILL_WORK,
+    N_REFILLS,
+    N_SEARCH_BLOCKS,
+    N_SEARCH_POSTINGS,
+    N_SEARCH_SCORED,
+    S_ALPHA,
+    S_BUFFER,
+    S_CAPACITY,
+    S_COUNT,
+    S_K,
+    S_NEXT,
+    S_NTERMS,
+    S_TERMS,
+    S_THETA,
+    UNLINKED,
+)
+from nearcast.kernels.postings import set_threshold
+from nearcast.kernels.search import order_found, search
+
+WORK_POSTING, WORK_BLOCK, WORK_SCORED, WORK_FIXED = 4, 4, 16, 400
+"""What a re-evaluation costs, counted rather than timed so that the engine stays deterministic; one unit is about 1 ns."""
+
+
+@routine
+def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_seq, counters):
+    """Fill a buffer anew from messages first_seq..last_seq; the threshold that it then stands for."""
+    s = subscriptions
+    begin = np.int64(s.u32[row, S_TERMS])
+    end = begin + np.int64(s.u32[row, S_NTERMS])
+    before = (
+        WORK_POSTING * counters[N_SEARCH_POSTINGS]
+        + WORK_BLOCK * counters[N_SEARCH_BLOCKS]
+        + WORK_SCORED * counters[N_SEARCH_SCORED]
+    )
+    rank = np.int64(policy.target_rank[s.u32[row, S_K]])
+    found, theta = search(
+        messages, index, policy, scratch, s.f64[row], s.f32[row, S_ALPHA], s.term_ids, s.term_weights, begin, end,
+        rank, first_seq, last_seq, counters,
+    )  # fmt: skip
+    order = order_found(scratch, found, last_seq)
+    kept = load_skyband(s, row, order, scratch.found_scores, scratch.found_stamps, last_seq)
+    if kept > 0 and s.u32[row, S_NEXT] == UNLINKED:
+        stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
+        link_to(s.due, s.u32, row, oldest(s.buffer_u32, stamps, kept, last_seq))
+    counters[N_REFILLS] += 1
+    counters[N_REFILL_WORK] += (
+        WORK_FIXED
+        + WORK_POSTING * counters[N_SEARCH_POSTINGS]
+        + WORK_BLOCK * counters[N_SEARCH_BLOCKS]
+        + WORK_SCORED * counters[N_SEARCH_SCORED]
+        - before
+    )
+    return theta
+
+
+@routine
+def raise_threshold(subscriptions, postings, policy, row, counters):
+    """A buffer that has grown past twice its target already holds the scores for a higher threshold."""
+    s = subscriptions
+    size = np.int64(policy.target_size[s.u32[row, S_K]])
+    count = np.int64(s.u32[row, S_COUNT])
+    theta = s.buffer_f32[np.int64(s.u32[row, S_BUFFER]) * 4 + size - 1]
+    if size >= count or theta <= s.f32[row, S_THETA]:
+        return  # ties at the threshold: nothing to drop
+    cut(s, row, theta)
+    set_threshold(s, postings, row, theta)
+    counters[N_RAISED] += 1

@@ -1,0 +1,259 @@
+"""Re-evaluation of one subscription against the message index (paper Algorithm 2, line 5).
+
+Finds every live message that scores at least theta, where theta is the score of the rank-th best. Short runs and the head
+are scanned; blocks of long runs are opened in order of falling bound until no bound reaches theta. A message is counted
+where it meets the subscription's first keyword that it has, so nothing is found twice and nothing need be remembered.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nearcast.kernels.buffers import age
+from nearcast.kernels.geometry import box_chord
+from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.layout import (
+    BLOCK,
+    I_HEAD_FIRST,
+    I_SMALL_FIRST,
+    N_SEARCH_BLOCKS,
+    N_SEARCH_POSTINGS,
+    N_SEARCH_SCORED,
+    R_COUNT,
+    R_FIRST,
+    SLOT_MASK,
+)
+from nearcast.kernels.score import blend, spatial_similarity
+from nearcast.kernels.segments import head_posting, newest_run, previous_run, span_of
+
+BUCKETS = 512
+
+LENGTH_SLACK = 1e-5
+"""How far the squared length of a message's vector can be from 1: 2 * sqrt(4096 words) * 2**-24."""
+
+
+@helper
+def text_bound(own, rest, low, high):
+    """The most that a posting of weight low..high can bring: own*x + rest*sqrt(1-x^2), highest at x = own/|(own, rest)|."""
+    length = math.sqrt(own * own + rest * rest)
+    peak = own / length
+    x = min(max(peak, low), high)
+    return own * x + rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - x * x))
+
+
+@helper
+def push(heap, size, capacity, score):
+    """Keep the `capacity` highest scores in a heap with the lowest on top; its new size."""
+    if size < capacity:
+        i = size
+        heap[i] = score
+        while i > 0 and heap[(i - 1) // 2] > heap[i]:
+            heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
+            i = (i - 1) // 2
+        return size + 1
+    if score > heap[0]:
+        heap[0] = score
+        i = 0
+        while True:
+            child = 2 * i + 1
+            if child >= size:
+                break
+            if child + 1 < size and heap[child + 1] < heap[child]:
+                child += 1
+            if heap[i] <= heap[child]:
+                break
+            heap[i], heap[child] = heap[child], heap[i]
+            i = child
+    return size
+
+
+@routine
+def score_posting(messages, policy, query, which, stamp, weight, theta, ids, weights, begin, end, counters):
+    """The exact score of the message of a posting of the subscription's keyword `which`; -1 if it cannot reach theta
+    or has an earlier keyword of the subscription, too."""
+    slot = np.int64(stamp) & SLOT_MASK
+    x, y, z, alpha = query[0], query[1], query[2], query[3]
+    place = messages.place[slot]
+    near = spatial_similarity(policy.world.radius, policy.world.max_dist, x, y, z, place[0], place[1], place[2])
+    w = np.float64(weight)
+    text = text_bound(np.float64(weights[begin + which]), query[4 + which], w, w)
+    if alpha * near + (1.0 - alpha) * text + 1e-6 < theta:
+        return np.float32(-1.0)
+    counters[N_SEARCH_SCORED] += 1
+    a, b = span_of(messages, slot)
+    i = begin
+    total = 0.0
+    first = True
+    while i < end and a < b:
+        if ids[i] == messages.term_ids[a]:
+            if first and i != begin + which:
+                return np.float32(-1.0)
+            first = False
+            total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
+            i += 1
+            a += 1
+        elif ids[i] > messages.term_ids[a]:
+            i += 1
+        else:
+            a += 1
+    score = blend(np.float32(alpha), near, total)
+    return score if score >= theta else np.float32(-1.0)
+
+
+@routine
+def collect_blocks(index, policy, query, which, own, tier, first, count, theta, scratch, found, counters):
+    """Note the blocks of a long run whose bound reaches theta."""
+    x, y, z, alpha = query[0], query[1], query[2], query[3]
+    for begin in range(first, first + count, BLOCK):
+        row = index.block[tier, begin // BLOCK]
+        chord = box_chord(x, y, z, row[0], row[1], row[2], row[3], row[4], row[5])
+        near = max(0.0, 1.0 - chord / policy.world.max_dist)
+        text = text_bound(own, query[4 + which], np.float64(row[6]), np.float64(row[7]))
+        bound = alpha * near + (1.0 - alpha) * text + policy.slack
+        if bound >= theta:
+            scratch.block_bounds[found] = bound
+            scratch.blocks[found, 0] = 2 * begin + tier
+            scratch.blocks[found, 1] = (which << 8) | min(BLOCK, first + count - begin)
+            found += 1
+    counters[N_SEARCH_BLOCKS] += (count + BLOCK - 1) // BLOCK
+    return found
+
+
+@routine
+def order_blocks(scratch, blocks):
+    """Blocks in order of falling bound, up to the width of a bucket: a counting sort."""
+    counts = np.zeros(BUCKETS + 1, np.int64)
+    scale = (BUCKETS - 1) / 1.25
+    for i in range(blocks):
+        counts[BUCKETS - min(BUCKETS - 1, int(scratch.block_bounds[i] * scale))] += 1
+    for b in range(1, BUCKETS + 1):
+        counts[b] += counts[b - 1]
+    for i in range(blocks):
+        b = BUCKETS - 1 - min(BUCKETS - 1, int(scratch.block_bounds[i] * scale))
+        scratch.block_order[counts[b]] = i
+        counts[b] += 1
+
+
+@routine
+def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, end, rank, oldest, newest, counters):
+    """All messages oldest..newest with a common keyword and a score of at least theta; how many, and theta.
+
+    theta is the score of the rank-th best, or 0 if there are fewer: then everything that matches has been found.
+    `scratch.found_*` receive them in no order.
+    """
+    n = end - begin
+    query = np.empty(4 + n, np.float64)
+    query[0], query[1], query[2] = point[0], point[1], point[2]
+    query[3] = alpha
+    rest = 0.0
+    for i in range(n - 1, -1, -1):
+        query[4 + i] = math.sqrt(rest)
+        rest += np.float64(weights[begin + i]) * np.float64(weights[begin + i])
+    heap = np.empty(rank, np.float32)
+    size = 0
+    theta = np.float32(0.0)
+    found = 0
+    blocks = 0
+    work = 0
+    last = index.control[I_HEAD_FIRST] - 1  # newest message in a segment
+    span = newest - oldest
+    for i in range(n):
+        term = ids[begin + i]
+        at = head_posting(index, term)
+        while at >= 0:
+            stamp = index.head[at, 1]
+            back = age(newest, stamp)
+            if back <= span:
+                score = score_posting(
+                    messages, policy, query, i, stamp, index.head_weights[at, 2], theta, ids, weights, begin, end, counters
+                )
+                if score >= theta and score >= 0.0:
+                    scratch.found_scores[found] = score
+                    scratch.found_stamps[found] = stamp
+                    found += 1
+                    size = push(heap, size, rank, score)
+                    if size == rank:
+                        theta = heap[0]
+            elif back < 1 << 31:  # older than the window, and so is all that follows; newer ones are of the same batch
+                break
+            work += 1
+            at = np.int64(index.head[at, 0]) - 1
+        for tier in range(2):
+            edge = oldest if tier == 1 else max(oldest, index.control[I_SMALL_FIRST])
+            run = newest_run(index, tier, term, last, edge) if last >= edge else -1
+            while run >= 0:
+                first = np.int64(index.runs[tier, run, R_FIRST])
+                count = np.int64(index.runs[tier, run, R_COUNT])
+                if count > BLOCK:
+                    blocks = collect_blocks(
+                        index, policy, query, i, np.float64(weights[begin + i]), tier, first, count, theta,
+                        scratch, blocks, counters,
+                    )  # fmt: skip
+                else:
+                    for posting in range(first, first + count):
+                        stamp = index.postings[tier, posting, 0]
+                        if age(newest, stamp) > span:
+                            continue
+                        score = score_posting(
+                            messages, policy, query, i, stamp, index.weights[tier, posting, 1], theta,
+                            ids, weights, begin, end, counters,
+                        )  # fmt: skip
+                        if score >= theta and score >= 0.0:
+                            scratch.found_scores[found] = score
+                            scratch.found_stamps[found] = stamp
+                            found += 1
+                            size = push(heap, size, rank, score)
+                            if size == rank:
+                                theta = heap[0]
+                    work += count
+                work += 1
+                run = previous_run(index, tier, run, last, edge)
+    order_blocks(scratch, blocks)
+    for position in range(blocks):
+        block = scratch.block_order[position]
+        if scratch.block_bounds[block] < theta:
+            if scratch.block_bounds[block] < theta - 1.25 / (BUCKETS - 1) * 2.0:
+                break  # the order is exact up to a bucket
+            continue
+        tier = scratch.blocks[block, 0] & 1
+        first = scratch.blocks[block, 0] >> 1
+        which = scratch.blocks[block, 1] >> 8
+        count = scratch.blocks[block, 1] & 255
+        work += count
+        for posting in range(first, first + count):
+            stamp = index.postings[tier, posting, 0]
+            if age(newest, stamp) > span:
+                continue
+            score = score_posting(
+                messages, policy, query, which, stamp, index.weights[tier, posting, 1], theta,
+                ids, weights, begin, end, counters,
+            )  # fmt: skip
+            if score >= theta and score >= 0.0:
+                scratch.found_scores[found] = score
+                scratch.found_stamps[found] = stamp
+                found += 1
+                size = push(heap, size, rank, score)
+                if size == rank:
+                    theta = heap[0]
+    counters[N_SEARCH_POSTINGS] += work
+    if size < rank:
+        theta = np.float32(0.0)
+    kept = 0
+    for i in range(found):
+        if scratch.found_scores[i] >= theta:
+            scratch.found_scores[kept] = scratch.found_scores[i]
+            scratch.found_stamps[kept] = scratch.found_stamps[i]
+            kept += 1
+    return kept, theta
+
+
+@routine
+def order_found(scratch, found, newest):
+    """What was found in the order of lists: higher score first, of equal scores the newer message."""
+    keys = np.empty(found, np.int64)
+    for i in range(found):
+        # scores are not negative, so their bits order them
+        keys[i] = -((np.int64(scratch.found_bits[i]) << 32) | (0xFFFFFFFF - age(newest, scratch.found_stamps[i])))
+    return np.argsort(keys)

@@ -1,0 +1,314 @@
+"""One shard through time: expire, disseminate, offer, refill, report; registration and removal of subscriptions.
+
+`advance_shard` is the sentence of ARCHITECTURE.md in code. Shards share the window and the message index, which hold the whole
+batch before it starts; whatever happens at message i looks only at messages first_live[i]..i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearcast.kernels.buffers import free_buffer, offer, oldest, remove
+from nearcast.kernels.buffers import link_to as link
+from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
+from nearcast.kernels.clock import prefetch, ticks
+from nearcast.kernels.disseminate import filter_candidates, verify
+from nearcast.kernels.jit import kernel, routine
+from nearcast.kernels.layout import (
+    C_FREE_ROW,
+    C_LIVE,
+    C_ROWS,
+    C_TERMS_USED,
+    L_COUNT,
+    N_DUE,
+    N_EXPIRED,
+    N_MESSAGES,
+    N_REMOVED,
+    NONE,
+    S_ALPHA,
+    S_BUFFER,
+    S_CAPACITY,
+    S_COUNT,
+    S_K,
+    S_NEXT,
+    S_NTERMS,
+    S_NUMBER,
+    S_TERMS,
+    S_THETA,
+    SLOT_MASK,
+    T_CHANGES,
+    T_EXPIRE,
+    T_FILTER,
+    T_OFFER,
+    T_REFILL,
+    T_VERIFY,
+    UNLINKED,
+)
+from nearcast.kernels.pack import pack_list
+from nearcast.kernels.postings import T_PLACE, insert_posting, needs_packing, remove_posting, set_threshold
+from nearcast.kernels.refill import fetch, raise_threshold
+from nearcast.kernels.report import (
+    E_ARRIVAL,
+    E_LEFT,
+    E_NUMBER,
+    E_PLACE,
+    E_ROW,
+    E_SCORE,
+    E_STAMP,
+    ENTERED,
+    LEFT,
+    REGISTERED,
+    UNSUBSCRIBED,
+    emit,
+    list_length,
+    remember,
+    report,
+)
+from nearcast.kernels.segments import span_of
+
+F_TOUCHED, F_PENDING = np.uint8(1), np.uint8(2)
+
+
+@routine
+def free_row(subscriptions, row):
+    """Give a subscription's row back."""
+    subscriptions.u32[row, S_NEXT] = subscriptions.control[C_FREE_ROW]
+    subscriptions.control[C_FREE_ROW] = row + 1
+
+
+@routine
+def expire(subscriptions, scratch, message, state, counters):
+    """One message has left the window: delete it where it is the oldest entry, and note who underflows (Algorithm 2).
+
+    `state` is [events, end of before-lists, pending].
+    """
+    s = subscriptions
+    slot = message & SLOT_MASK
+    stamp = np.uint32(message & 0xFFFFFFFF)
+    counters[N_EXPIRED] += 1
+    due = 0
+    head = s.due[slot]
+    s.due[slot] = 0
+    row = head - np.uint32(1) if head != 0 else NONE
+    while row != NONE:  # the list is rewritten while its members find their next place, so it is copied first
+        scratch.due_rows[due] = row
+        due += 1
+        row = s.u32[row, S_NEXT]
+        prefetch(s.flat, np.int64(row) * 16)
+    counters[N_DUE] += due
+    for i in range(due):
+        if i + 4 < due:
+            ahead = scratch.due_rows[i + 4]
+            at = np.int64(s.u32[ahead, S_BUFFER]) * 4
+            for line in range(0, np.int64(s.u32[ahead, S_CAPACITY]) * 5 // 2, 16):
+                prefetch(s.buffer_u32, at + line)
+        row = scratch.due_rows[i]
+        s.u32[row, S_NEXT] = UNLINKED
+        if s.u32[row, S_NTERMS] == 0:
+            free_row(s, row)  # unsubscribed since
+            continue
+        count = np.int64(s.u32[row, S_COUNT])
+        if count == 0:
+            continue
+        k = np.int64(s.u32[row, S_K])
+        stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
+        if s.flag[row] & F_TOUCHED == 0:
+            for j in range(min(k, count)):
+                if s.buffer_u32[stamps + j] == stamp:
+                    state[1] = remember(s, scratch, state[0], state[1], row)
+                    state[0] += 1
+                    s.flag[row] |= F_TOUCHED
+                    break
+        if remove(s, row, stamp) >= 0:
+            counters[N_REMOVED] += 1
+            count -= 1
+            if count < k and s.f32[row, S_THETA] > 0.0 and s.flag[row] & F_PENDING == 0:
+                s.flag[row] |= F_PENDING
+                scratch.pending[state[2]] = row
+                state[2] += 1
+        if count > 0:
+            link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, message))
+
+
+@routine
+def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counters):
+    """Offer the message to the buffers of the affected subscriptions and note whose list it changes."""
+    s = subscriptions
+    stamp = np.uint32(seq & 0xFFFFFFFF)
+    bits = np.empty(1, np.float32)
+    for i in range(hits):
+        row = scratch.hit_rows[i]
+        score = scratch.hit_scores[i]
+        before = np.int64(s.u32[row, S_COUNT])
+        k = np.int64(s.u32[row, S_K])
+        scores = np.int64(s.u32[row, S_BUFFER]) * 4
+        capacity = np.int64(s.u32[row, S_CAPACITY])
+        last_score = np.float32(0.0)
+        last_stamp = np.uint32(0)
+        if before >= k:
+            last_score = s.buffer_f32[scores + k - 1]
+            last_stamp = s.buffer_u32[scores + capacity + k - 1]
+        place = offer(s, row, score, stamp, counters)
+        if place < k and s.flag[row] & F_TOUCHED == 0:
+            event = scratch.touched[state[0]]
+            event[E_NUMBER] = s.u32[row, S_NUMBER]
+            event[E_ROW] = row
+            event[E_ARRIVAL] = 1
+            event[E_PLACE] = place
+            event[E_LEFT] = k if before >= k else 0
+            event[E_STAMP] = last_stamp
+            bits[0] = last_score
+            event[E_SCORE] = bits.view(np.uint32)[0]
+            bits[0] = score
+            event[7] = bits.view(np.uint32)[0]
+            state[0] += 1
+        if np.int64(s.u32[row, S_COUNT]) > 2 * np.int64(policy.target_size[k]):
+            raise_threshold(s, postings, policy, row, counters)
+
+
+@routine
+def refill_pending(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, counters):
+    """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again."""
+    s = subscriptions
+    for i in range(pending):
+        row = scratch.pending[i]
+        if s.u32[row, S_COUNT] >= s.u32[row, S_K]:
+            continue
+        theta = fetch(s, messages, index, policy, scratch, row, first_live, seq, counters)
+        if theta != s.f32[row, S_THETA]:
+            set_threshold(s, postings, row, theta)
+            pack_terms(s, postings, policy, row, counters)
+
+
+@routine
+def pack_terms(subscriptions, postings, policy, row, counters):
+    """Pack those lists of a subscription that have changed enough since they were packed last."""
+    s = subscriptions
+    first = np.int64(s.u32[row, S_TERMS])
+    for at in range(first, first + np.int64(s.u32[row, S_NTERMS])):
+        if needs_packing(postings.lists[s.term_ids[at]]):
+            pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
+
+
+@kernel
+def advance_shard(subscriptions, postings, messages, index, policy, scratch, out, counters, first_seq, first_live, arrives, log):
+    """Publish messages first_seq, first_seq + 1, … (as many as `arrives`), or let time pass (`arrives` 0, one step).
+
+    `first_live[i]` is the oldest live message after step i - 1: step i expires first_live[i]..first_live[i + 1] - 1.
+    `log` receives per step: ticks of the arrival, ticks of the expiry, hits (for percentiles and the floor).
+    """
+    s = subscriptions
+    state = np.zeros(3, np.int64)
+    for step in range(len(first_live) - 1):
+        start = ticks()
+        live = first_live[step + 1]
+        seq = first_seq + step if arrives else first_seq - 1
+        state[:] = 0
+        for message in range(first_live[step], live):
+            expire(s, scratch, message, state, counters)
+        expired = ticks()
+        counters[T_EXPIRE] += expired - start
+        verified = expired
+        offered = expired
+        hits = 0
+        if arrives:
+            counters[N_MESSAGES] += 1
+            begin, end = span_of(messages, seq)
+            place = messages.place[seq & SLOT_MASK]
+            found = filter_candidates(
+                s, postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
+                begin, end, counters,
+            )  # fmt: skip
+            filtered = ticks()
+            hits = verify(
+                s, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
+                begin, end, counters,
+            )  # fmt: skip
+            verified = ticks()
+            take_hits(s, postings, scratch, policy, hits, seq, state, counters)
+            offered = ticks()
+            counters[T_FILTER] += filtered - expired
+            counters[T_VERIFY] += verified - filtered
+            counters[T_OFFER] += offered - verified
+        touched_by_expiry = state[2]
+        refill_pending(s, postings, messages, index, policy, scratch, touched_by_expiry, live, seq, counters)
+        refilled = ticks()
+        counters[T_REFILL] += refilled - offered
+        report(s, scratch, state[0], out, seq, arrives, live, counters)
+        for i in range(state[0]):
+            s.flag[scratch.touched[i, E_ROW]] = 0
+        done = ticks()
+        counters[T_CHANGES] += done - refilled
+        log[step, 0] = offered - expired + done - refilled
+        log[step, 1] = expired - start + refilled - offered
+        log[step, 2] = hits
+
+
+@kernel
+def register(subscriptions, postings, messages, index, policy, scratch, out, counters,
+             points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, first_live, newest, rows):  # fmt: skip
+    """Register the subscriptions `chosen` of a batch, each with its first list from the message index (paper 6.3)."""
+    s = subscriptions
+    for i in chosen:
+        row = s.control[C_FREE_ROW] - 1
+        if row >= 0:
+            s.control[C_FREE_ROW] = s.u32[row, S_NEXT]
+        else:
+            row = s.control[C_ROWS]
+            s.control[C_ROWS] += 1
+        s.control[C_LIVE] += 1
+        rows[i] = row
+        for c in range(3):
+            s.f64[row, c] = points[i, c]
+        n = offsets[i + 1] - offsets[i]
+        size = power_class(n)
+        first = take_chunk(s.free, 1, size, s.terms.reshape(-1), 4, 0, s.control, C_TERMS_USED, 1 << size, 1)
+        for j in range(n):
+            s.term_ids[first + j] = terms[offsets[i] + j]
+            s.term_weights[first + j] = weights[offsets[i] + j]
+        s.code[row] = codes[i]
+        s.f32[row, S_ALPHA] = alphas[i]
+        s.f32[row, S_THETA] = 0.0
+        s.u32[row, S_K] = ks[i]
+        s.u32[row, S_COUNT] = 0
+        s.u32[row, S_CAPACITY] = 0
+        s.u32[row, S_TERMS] = first
+        s.u32[row, S_NTERMS] = n
+        s.u32[row, S_NEXT] = UNLINKED
+        s.u32[row, S_NUMBER] = numbers[i]
+        s.seen[row] = 0
+        s.flag[row] = 0
+        if newest >= first_live:
+            s.f32[row, S_THETA] = fetch(s, messages, index, policy, scratch, row, first_live, newest, counters)
+        for at in range(first, first + n):
+            insert_posting(s, postings, row, at)
+        pack_terms(s, postings, policy, row, counters)
+        stamps = np.int64(s.u32[row, S_BUFFER]) * 4
+        for j in range(list_length(s, row)):
+            back = (newest - np.int64(s.buffer_u32[stamps + np.int64(s.u32[row, S_CAPACITY]) + j])) & 0xFFFFFFFF
+            score = s.buffer_f32[stamps + j]
+            emit(out, newest, row, numbers[i], ENTERED, REGISTERED, newest - back, j + 1, score)
+
+
+@kernel
+def unregister(subscriptions, postings, policy, out, counters, row, newest):
+    """Take a subscription out of lists, calendar and memory; its list leaves it."""
+    s = subscriptions
+    stamps = np.int64(s.u32[row, S_BUFFER]) * 4
+    for j in range(list_length(s, row)):
+        back = (newest - np.int64(s.buffer_u32[stamps + np.int64(s.u32[row, S_CAPACITY]) + j])) & 0xFFFFFFFF
+        score = s.buffer_f32[stamps + j]
+        emit(out, newest, row, s.u32[row, S_NUMBER], LEFT, UNSUBSCRIBED, newest - back, j + 1, score)
+    first = np.int64(s.u32[row, S_TERMS])
+    n = np.int64(s.u32[row, S_NTERMS])
+    for at in range(first, first + n):
+        remove_posting(s, postings, at)
+        if needs_packing(postings.lists[s.term_ids[at]]):
+            pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
+    free_buffer(s, row)
+    give_chunk(s.free, 1, power_class(n), s.terms.reshape(-1), 4, 0, first)
+    s.u32[row, S_NTERMS] = 0
+    s.control[C_LIVE] -= 1
+    if s.u32[row, S_NEXT] == UNLINKED:
+        free_row(s, row)
+    # otherwise the calendar frees the row when it comes to it

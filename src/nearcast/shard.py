@@ -1,0 +1,106 @@
+"""One shard: a share of the subscriptions with their index, buffers and calendar. A shard runs on one thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearcast import state
+from nearcast.changes import ChangeColumns
+from nearcast.kernels import layout, shard
+from nearcast.kernels.layout import MessageIndex, Messages, Policy
+from nearcast.kernels.postings import T_ID, T_WEIGHT
+from nearcast.text import TermVectors
+
+Array = NDArray[Any]
+Part = tuple[ChangeColumns, Array]
+"""A shard's changes, and the registration number of each one's subscription."""
+
+
+class Shard:
+    """The thin side of the shard kernels: arrays in, arrays out."""
+
+    def __init__(self, messages: Messages, index: MessageIndex) -> None:
+        self.arenas = state.Arenas()
+        self.messages = messages
+        self.index = index
+        self.subscriptions = state.subscriptions_state(self.arenas)
+        self.postings = state.postings_state(self.arenas)
+        self.scratch = state.scratch_state(self.arenas)
+        self.out = state.changes_state(self.arenas)
+        self.slot_of_row = self.arenas.take("slots", np.uint32, state.ROWS)
+        self.counters = np.zeros(layout.N_SIZE, np.int64)
+        self.log = np.zeros((0, 3), np.int64)
+
+    @property
+    def live(self) -> int:
+        """Subscriptions registered here."""
+        return int(self.subscriptions.control[layout.C_LIVE])
+
+    def advance(self, policy: Policy, first_seq: int, first_live: Array, arrives: bool) -> Part:
+        """Let messages arrive and expire (see `kernels.shard.advance_shard`)."""
+        self.out.count[0] = 0
+        self.log = np.empty((len(first_live) - 1, 3), np.int64)
+        shard.advance_shard(
+            self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
+            first_seq, first_live, arrives, self.log,
+        )  # fmt: skip
+        return self._part()
+
+    def register(
+        self, policy: Policy, columns: tuple[Array, ...], vectors: TermVectors, chosen: Array, rows: Array, slots: Array
+    ) -> Part:
+        """Register the rows `chosen` of a batch given as (points, codes, alpha, k, numbers)."""
+        self.out.count[0] = 0
+        control = self.messages.control
+        shard.register(
+            self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
+            *columns, *vectors, chosen, control[layout.A_FIRST], control[layout.A_NEXT] - 1, rows,
+        )  # fmt: skip
+        self.slot_of_row[rows[chosen]] = slots[chosen]
+        return self._part()
+
+    def unregister(self, policy: Policy, row: int) -> Part:
+        """Remove the subscription of a row."""
+        self.out.count[0] = 0
+        shard.unregister(
+            self.subscriptions, self.postings, policy, self.out, self.counters, row,
+            self.messages.control[layout.A_NEXT] - 1,
+        )  # fmt: skip
+        return self._part()
+
+    def _part(self) -> Part:
+        """What the last kernel wrote, copied."""
+        o, n = self.out, int(self.out.count[0])
+        slots = self.slot_of_row[o.row[:n]].astype(np.int64)
+        columns = (o.kind, o.message, o.rank, o.score, o.cause)
+        return ChangeColumns(o.seq[:n].copy(), slots, *(c[:n].copy() for c in columns)), o.number[:n].astype(np.int64)
+
+    def buffer(self, row: int) -> tuple[Array, Array, Array]:
+        """Scores, messages and dominance counters of a subscription's buffer, best first."""
+        s = self.subscriptions
+        count, capacity = int(s.u32[row, layout.S_COUNT]), int(s.u32[row, layout.S_CAPACITY])
+        at = int(s.u32[row, layout.S_BUFFER]) * 4
+        newest = int(self.messages.control[layout.A_NEXT]) - 1
+        stamps = s.buffer_u32[at + capacity : at + capacity + count].astype(np.int64)
+        counters = s.buffer_u16[2 * (at + 2 * capacity) :][:count].copy()
+        return s.buffer_f32[at : at + count].copy(), newest - ((newest - stamps) & 0xFFFFFFFF), counters
+
+    def list(self, row: int) -> tuple[Array, Array]:
+        """Messages and scores of a subscription's list, best first."""
+        scores, seqs, _ = self.buffer(row)
+        k = int(self.subscriptions.u32[row, layout.S_K])
+        return seqs[:k], scores[:k]
+
+    def vector(self, row: int) -> tuple[Array, Array]:
+        """Terms and weights of a subscription."""
+        s = self.subscriptions
+        first, count = int(s.u32[row, layout.S_TERMS]), int(s.u32[row, layout.S_NTERMS])
+        rows = s.terms[first : first + count]
+        return rows[:, T_ID].copy(), rows[:, T_WEIGHT].copy().view(np.float32)
+
+    def threshold(self, row: int) -> float:
+        """What a message must score to be taken into the buffer."""
+        return float(self.subscriptions.f32[row, layout.S_THETA])

@@ -1,0 +1,184 @@
+"""The engine's memory: arenas, and the NamedTuples of views that kernels take (see `kernels.layout`).
+
+Nothing here grows: an arena reserves address space once and pages get memory as they are written. Rings (the window, the
+message index) give the pages of expired messages back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from nearcast.kernels import layout
+from nearcast.kernels.layout import (
+    BLOCK,
+    C_SIZE,
+    CHUNK,
+    POSTING_RING,
+    RUN_RING,
+    SLOT_MASK,
+    TERM_RING,
+    Changes,
+    MessageIndex,
+    Messages,
+    Postings,
+    Scratch,
+    Subscriptions,
+)
+from nearcast.memory import Arena
+
+SLOTS = SLOT_MASK + 1
+ROWS = 1 << 27
+"""Subscriptions a shard can hold."""
+TERMS = 1 << 27
+"""Words a vocabulary can hold."""
+PLACES = 1 << 30
+"""Postings a shard can hold."""
+HEAD_POSTINGS = 1 << 26
+
+Array = NDArray[Any]
+
+
+class Arenas:
+    """Arenas by name, so that a snapshot can save them and `stats` can weigh them."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Arena] = {}
+
+    def take(self, name: str, dtype: DTypeLike, *shape: int) -> Array:
+        """A new arena of this shape."""
+        size = int(np.prod(shape))
+        arena = Arena(dtype, size)
+        if arena.capacity < size:
+            raise MemoryError(
+                f"could not reserve address space for {name}; look at `ulimit -v` and vm.overcommit_memory (2 forbids it)"
+            )
+        self.by_name[name] = arena
+        return arena.array.reshape(shape)
+
+    def view(self, name: str, dtype: DTypeLike, *shape: int) -> Array:
+        """The memory of an arena as another type."""
+        return self.by_name[name].view(dtype).reshape(shape)
+
+    def release(self, name: str, first: int, last: int, columns: int, size: int) -> None:
+        """Give back rows first..last-1 of a ring of `size` rows."""
+        arena = self.by_name[name]
+        first, last = first % size, last % size
+        pieces: Iterable[tuple[int, int]] = [(first, last)] if first <= last else [(first, size), (0, last)]
+        for a, b in pieces:
+            arena.release(a * columns, b * columns)
+
+
+def subscriptions_state(arenas: Arenas) -> Subscriptions:
+    """Rows, terms, buffers and calendar of one shard."""
+    flat = arenas.take("rows", np.uint32, ROWS * 16)
+    terms = arenas.take("terms", np.uint32, ROWS * 4, 4)
+    buffers = arenas.take("buffers", np.float32, 1 << 34)
+    control = np.zeros(C_SIZE, np.int64)
+    control[layout.C_POSTINGS_USED] = BLOCK  # place 0 is never used
+    return Subscriptions(
+        f64=arenas.view("rows", np.float64, ROWS, 8),
+        f32=arenas.view("rows", np.float32, ROWS, 16),
+        u32=flat.reshape(ROWS, 16),
+        flat=flat,
+        terms=terms,
+        code=arenas.take("code", np.uint32, ROWS),
+        term_ids=terms[:, 0],
+        term_weights=arenas.view("terms", np.float32, ROWS * 4, 4)[:, 1],
+        buffer_f32=buffers,
+        buffer_u32=arenas.view("buffers", np.uint32, 1 << 34),
+        buffer_u16=arenas.view("buffers", np.uint16, 1 << 35),
+        due=arenas.take("due", np.uint32, SLOTS),
+        seen=arenas.take("seen", np.uint32, ROWS),
+        flag=arenas.take("flag", np.uint8, ROWS),
+        control=control,
+        free=np.zeros((2, 128), np.uint32),
+    )
+
+
+def postings_state(arenas: Arenas) -> Postings:
+    """The subscription index of one shard."""
+    return Postings(
+        lists=arenas.take("lists", np.uint32, TERMS, 8),
+        bound=arenas.take("bound", np.float32, 5, PLACES),
+        paper=arenas.take("paper", np.float32, 2, PLACES),
+        point=arenas.take("point", np.float32, PLACES, 4),
+        owner=arenas.view("point", np.uint32, PLACES, 4),
+        block=arenas.take("block", np.float32, PLACES // BLOCK, 8),
+        rows_f32=arenas.take("directory", np.float32, PLACES // BLOCK, 16),
+        rows_u32=arenas.view("directory", np.uint32, PLACES // BLOCK, 16),
+        free=np.zeros((2, 40), np.uint32),
+    )
+
+
+def messages_state(arenas: Arenas) -> Messages:
+    """The window."""
+    terms = arenas.take("message_terms", np.uint32, TERM_RING, 2)
+    return Messages(
+        place=arenas.take("place", np.float64, SLOTS, 4),
+        code=arenas.take("message_code", np.uint32, SLOTS),
+        span=arenas.take("span", np.int64, SLOTS),
+        terms=terms,
+        term_ids=terms[:, 0],
+        term_weights=arenas.view("message_terms", np.float32, TERM_RING, 2)[:, 1],
+        control=np.zeros(3, np.int64),
+    )
+
+
+def index_state(arenas: Arenas, head_messages: int, segment_messages: int) -> MessageIndex:
+    """The message index."""
+    control = np.zeros(9, np.int64)
+    control[layout.I_HEAD_SIZE] = head_messages
+    control[layout.I_LARGE_SIZE] = segment_messages
+    return MessageIndex(
+        last=arenas.take("last", np.uint32, TERMS, 4),
+        head=arenas.take("head", np.uint32, HEAD_POSTINGS, 4),
+        head_weights=arenas.view("head", np.float32, HEAD_POSTINGS, 4),
+        runs=arenas.take("runs", np.uint32, 2, RUN_RING, 8),
+        postings=arenas.take("postings", np.uint32, 2, POSTING_RING, 2),
+        weights=arenas.view("postings", np.float32, 2, POSTING_RING, 2),
+        block=arenas.take("blocks", np.float32, 2, POSTING_RING // BLOCK, 8),
+        control=control,
+    )
+
+
+def scratch_state(arenas: Arenas) -> Scratch:
+    """Working room of one shard."""
+    mask = np.zeros(CHUNK, np.uint8)
+    return Scratch(
+        mask=mask,
+        words=mask.view(np.uint64),
+        candidates=arenas.take("candidates", np.uint32, ROWS),
+        hit_rows=arenas.take("hit_rows", np.uint32, ROWS),
+        hit_scores=arenas.take("hit_scores", np.float32, ROWS),
+        due_rows=arenas.take("due_rows", np.uint32, ROWS),
+        pending=arenas.take("pending", np.uint32, ROWS),
+        touched=arenas.take("touched", np.uint32, ROWS, 8),
+        before_stamps=arenas.take("before_stamps", np.uint32, 1 << 32),
+        before_scores=arenas.take("before_scores", np.float32, 1 << 32),
+        found_scores=arenas.take("found_scores", np.float32, SLOTS),
+        found_bits=arenas.view("found_scores", np.uint32, SLOTS),
+        found_stamps=arenas.take("found_stamps", np.uint32, SLOTS),
+        block_bounds=arenas.take("block_bounds", np.float32, POSTING_RING // BLOCK),
+        blocks=arenas.take("found_blocks", np.int64, POSTING_RING // BLOCK, 2),
+        block_order=arenas.take("block_order", np.int64, POSTING_RING // BLOCK),
+    )
+
+
+def changes_state(arenas: Arenas) -> Changes:
+    """Where one shard writes its changes."""
+    room = 1 << 32
+    return Changes(
+        seq=arenas.take("out_seq", np.int64, room),
+        row=arenas.take("out_row", np.uint32, room),
+        number=arenas.take("out_number", np.uint32, room),
+        kind=arenas.take("out_kind", np.uint8, room),
+        cause=arenas.take("out_cause", np.uint8, room),
+        message=arenas.take("out_message", np.int64, room),
+        rank=arenas.take("out_rank", np.int32, room),
+        score=arenas.take("out_score", np.float32, room),
+        count=np.zeros(1, np.int64),
+    )
