@@ -9,7 +9,8 @@ folding, NFKC again. What is a form:
 - a web address is nothing; the sign of `#tag` or `@name` is dropped, the tag is a word; a tag in camel case gives its
   parts as well: `#VeganRamen` is veganramen, vegan, ramen;
 - a run of Han, Kana, Hangul, Thai, Lao, Khmer or Burmese has no spaces between words (or endings glued on), so it is
-  cut into its pairs of neighbouring characters, marks kept with their letter: 東京都 is 東京, 京都. One alone is itself.
+  cut into its pairs of neighbouring characters, marks kept with their letter: 東京都 is 東京, 京都. A run of one
+  character is itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ BREAK = "\0"
 """The form that ends each text."""
 
 _JOIN = f" {BREAK} "
-_WEB = re.compile(r"(?:https?://|\bwww\.)\S+", re.IGNORECASE)
+# Two patterns: one that starts with a fixed string is searched for ten times as fast.
+_HTTP = re.compile(r"https?://\S+")
+_WEB = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _TAG = re.compile(r"#(\w+)")
 
 # ASCII: letters to lower case, digits, apostrophe and BREAK stay, the rest separates.
@@ -61,7 +64,7 @@ def _marks() -> str:
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """A word; a run of a dense script; one character of it with its marks. Made on the first text that needs them."""
     marks = _marks()
-    word = rf"\w[\w{marks}]*(?:'\w[\w{marks}]*)*"
+    word = rf"\w[\w'{marks}]*"  # an apostrophe at its end goes later, as in ASCII texts
     return re.compile(word), re.compile(f"[{_DENSE}][{_DENSE}{marks}]*"), re.compile(f".[{marks}]*", re.DOTALL)
 
 
@@ -76,7 +79,9 @@ def fold(text: str) -> str:
 
 
 def _pairs(run: re.Match[str]) -> str:
-    characters = _patterns()[2].findall(run[0])
+    characters = (
+        run[0] if run[0].isalpha() else _patterns()[2].findall(run[0])
+    )  # letters alone need no search for marks
     pairs = map("".join, pairwise(characters)) if len(characters) > 1 else characters
     return f" {' '.join(pairs)} "
 
@@ -109,7 +114,9 @@ def forms(texts: Sequence[str]) -> list[str]:
     joined = _JOIN.join([*texts, ""])
     if joined.count(BREAK) != len(texts):  # a text holds that very character: there it only separates
         joined = _JOIN.join([*(text.replace(BREAK, " ") for text in texts), ""])
-    if "://" in joined or "www." in joined or "WWW." in joined:
+    if "://" in joined:
+        joined = _HTTP.sub(" ", joined)
+    if "://" in joined or "ww." in joined or "WW." in joined:
         joined = _WEB.sub(" ", joined)
     if "#" in joined:
         joined = _TAG.sub(_with_parts, joined)

@@ -1,8 +1,8 @@
 """Stop words of the common European languages: function words only.
 
-The collections at hand (stopwordsiso, stop-words) list over a thousand "stop words" of English, among them fire,
-free, help, open, today, half, computer and shell: the very words people subscribe to. So these lists were written for
-Nearcast and hold nothing but articles, pronouns, prepositions, conjunctions, auxiliary verbs and their kin. A frequent word that
+The collections at hand (stopwordsiso, stop-words) list over a thousand "stop words" of English, among them fire, free,
+help, open, today, half, computer and shell: the very words people subscribe to. These lists were written for Nearcast
+and hold nothing but articles, pronouns, prepositions, conjunctions, auxiliary verbs and their kin. A frequent word that
 is not listed does no harm, since tf-idf makes it weigh little; a listed word that means something is lost.
 """
 

@@ -109,9 +109,10 @@ class Tokenizer:
             head, _, tail = form.partition("'")
             if head in self._elisions:
                 form = tail
-            form = form.removesuffix("'s").replace("'", "")
+            form = fold(form.removesuffix("'s").replace("'", ""))  # again: a mark may have found a letter
         return form
 
     def _cut_and_stem(self, form: str) -> str:
         form = form[:MAX_WORD]
-        return self._stem(form) or form if self._stem else form
+        stem = self._stem
+        return form if stem is None else stem(form) or form

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from nearcast.errors import InvalidBatch, InvalidInput, RowError
 from nearcast.kernels import weights as kernels
 from nearcast.text.checks import MAX_MESSAGE_WORDS, MAX_SUBSCRIPTION_WORDS, MAX_WORDS
+from nearcast.text.corpus import chunks, corpus
 from nearcast.text.fold import BREAK, forms
 from nearcast.text.tokens import Tokenizer
 
@@ -21,8 +21,6 @@ Words = str | Mapping[str, float] | Sequence[str]
 
 _MEMO = 1 << 18  # forms remembered; about 40 MB at most
 _LONG = 256  # longer forms are not remembered
-_CHUNK = 1024  # texts cut at once: their forms stay in the processor's cache
-_CHUNK_CHARACTERS = 1 << 20
 _NOTHING_GIVEN = np.empty(0, np.float64)
 
 
@@ -76,7 +74,7 @@ class Vocabulary:
     def fit(cls, texts: Iterable[str], tokenizer: Tokenizer | None = None) -> Vocabulary:
         """A frozen vocabulary of these texts, or of an Arrow array of strings. The most frequent word gets id 0."""
         learner = cls(tokenizer)
-        for chunk in _chunks(_corpus(texts)):
+        for chunk in chunks(corpus(texts)):
             ids = learner._cut(chunk)
             learner._make_room()
             kernels.count(ids, len(chunk), learner._frequencies)
@@ -160,7 +158,7 @@ class Vocabulary:
     def _ids_of(self, texts: Sequence[Words]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The terms of all texts, each ended by BREAK, and the weights that were given with them, if any."""
         if all(isinstance(text, str) for text in texts):
-            parts = [self._cut(chunk) for chunk in _chunks(iter(texts))]  # type: ignore[arg-type]
+            parts = [self._cut(chunk) for chunk in chunks(iter(texts))]  # type: ignore[arg-type]
             return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int32), *parts]), _NOTHING_GIVEN
         terms: list[int] = []
         given: list[float] = []
@@ -222,27 +220,6 @@ class Vocabulary:
             grown = np.zeros(max(len(self._words), 2 * len(self._frequencies)), np.int64)
             grown[: len(self._frequencies)] = self._frequencies
             self._frequencies = grown
-
-
-def _chunks(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Some texts at a time, fewer if they are long, so that what is cut from them stays small."""
-    while chunk := list(islice(texts, _CHUNK)):
-        if len(chunk) > 1 and sum(map(len, chunk)) > _CHUNK_CHARACTERS:
-            yield from ([text] for text in chunk)
-        else:
-            yield chunk
-
-
-def _corpus(texts: Iterable[str]) -> Iterator[str]:
-    """Texts to fit on, also out of Arrow; only strings."""
-    if isinstance(texts, str):
-        raise InvalidInput("texts", "many texts, not one string")
-    if isinstance(texts, (pa.Array, pa.ChunkedArray)):
-        texts = (text for start in range(0, len(texts), _CHUNK) for text in texts[start : start + _CHUNK].to_pylist())
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidInput("texts", f"row {row} is not a string but {type(text).__name__}")
-        yield text
 
 
 def _too_many(offsets: NDArray[np.int64], limit: int) -> InvalidInput:
