@@ -1,7 +1,7 @@
 """Pin every dependency with the hashes of all its files: pyproject.toml -> requirements/*.txt (`make lock`).
 
-One file a purpose: what Nearcast runs on, and what tests, lint and this tool add to it. Shared packages get one version. The
-hashes cover every platform; run it with the oldest Python, as a newer one may choose versions that this one cannot install.
+One file a purpose: what Nearcast runs on, and what tests, lint and this tool add to it. A shared package gets one
+version. The hashes cover every platform. Run it with the oldest Python: a newer one may choose versions too new for it.
 """
 
 import os
@@ -18,7 +18,7 @@ OPTIONS = ["--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-emit-t
 
 
 def lock(name: str, wanted: list[str], constraints: list[Path], extra: list[str]) -> Path:
-    """Write requirements/NAME.txt: these and all that they need, in the versions of the constraints where those say one."""
+    """Write requirements/NAME.txt: these and all that they need, in the versions that the constraints name."""
     target = ROOT / "requirements" / f"{name}.txt"
     lines = wanted + [f"-c {path}" for path in constraints]
     environment = {key: value for key, value in os.environ.items() if key not in ("PIP_FIND_LINKS", "PYTHONPATH")}

@@ -60,7 +60,7 @@ def test_importing_the_kernels_imports_nothing_of_ours_but_kernels():
         "import nearcast\n"
         "for name in [name for name in sys.modules if name.startswith('nearcast.')]: del sys.modules[name]\n"
         "import nearcast.kernels as kernels\n"
-        "for module in pkgutil.walk_packages(kernels.__path__, 'nearcast.kernels.'): importlib.import_module(module.name)\n"
+        "for m in pkgutil.walk_packages(kernels.__path__, 'nearcast.kernels.'): importlib.import_module(m.name)\n"
         "print(*sorted(name for name in sys.modules if name.startswith('nearcast.')))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
