@@ -4,6 +4,7 @@ The paper's data sets cannot be shipped, so each is imitated. Fixed by Table 1: 
 message. Chosen by us, and open to be varied: the share of the most frequent words, how much of the text is tied to a
 place or a topic, how places cluster. `global_words` is then the one free number, solved for so that the expected number
 of distinct words of all `table_messages` messages is Table 1's (tests/unit/test_workloads.py computes the expectation).
+Generated in full there were 1,698,473, 208,310 and 84,997 distinct words and 9.00, 6.99 and 37.10 a message.
 """
 
 from __future__ import annotations

@@ -8,12 +8,11 @@ power instead of a cache-missing search in a table of a million words.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.bench.workloads.world import World
 from nearcast.kernels.jit import helper, kernel
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -21,6 +20,42 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
 _UNIT = 2.0**-53
+
+
+class World(NamedTuple):
+    """What `world.build` makes of a recipe: plain arrays and numbers, as the kernels take them."""
+
+    key: np.uint64
+    """Hashed with a venue's number, the seed of that venue."""
+    box: NDArray[np.float64]
+    """xmin, ymin, xmax, ymax."""
+    city_x: NDArray[np.float64]
+    city_y: NDArray[np.float64]
+    city_spread: NDArray[np.float64]
+    """Standard deviation of places around the city's centre, in degrees."""
+    city_upto: NDArray[np.float64]
+    """Cumulative population, the last is 1."""
+    local_from: NDArray[np.int64]
+    """City c owns the words local_from[c] .. local_from[c + 1]; before local_from[0] are the words of everywhere."""
+    topic_words: NDArray[np.int32]
+    """One row a topic: some words of everywhere, which then occur together."""
+
+    log_mean: float
+    log_spread: float
+    max_words: int
+    global_words: int
+    exponent: float
+    shift: float
+    local_share: float
+    topic_messages: float
+    topic_share: float
+    background: float
+    venues: int
+
+    @property
+    def words(self) -> int:
+        """How many words can occur at all."""
+        return int(self.local_from[-1])
 
 
 @helper

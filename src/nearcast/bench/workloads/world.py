@@ -7,51 +7,15 @@ and a vocabulary made with one fit the messages of the other.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearcast.bench.workloads.recipe import USA, Recipe
+from nearcast.bench.workloads.sampling import World
 
 TOPIC_WORDS = 40
 _TOPIC_RANKS = (50, 50_000)
-
-
-class World(NamedTuple):
-    """Plain arrays and numbers, as the kernels take them."""
-
-    key: np.uint64
-    """Hashed with a venue's number, the seed of that venue."""
-    box: NDArray[np.float64]
-    """xmin, ymin, xmax, ymax."""
-    city_x: NDArray[np.float64]
-    city_y: NDArray[np.float64]
-    city_spread: NDArray[np.float64]
-    """Standard deviation of places around the city's centre, in degrees."""
-    city_upto: NDArray[np.float64]
-    """Cumulative population, the last is 1."""
-    local_from: NDArray[np.int64]
-    """City c owns the words local_from[c] .. local_from[c + 1]; before local_from[0] are the words of everywhere."""
-    topic_words: NDArray[np.int32]
-    """One row a topic: some words of everywhere, which then occur together."""
-
-    log_mean: float
-    log_spread: float
-    max_words: int
-    global_words: int
-    exponent: float
-    shift: float
-    local_share: float
-    topic_messages: float
-    topic_share: float
-    background: float
-    venues: int
-
-    @property
-    def words(self) -> int:
-        """How many words can occur at all."""
-        return int(self.local_from[-1])
 
 
 def build(recipe: Recipe) -> World:
