@@ -96,17 +96,12 @@ def _fold_unicode(text: str) -> str:
 
 def _with_parts(tag: re.Match[str]) -> str:
     name = tag[1]
-    if name.islower() or name.isupper():
+    if name[1:].islower() or name.isupper():
         return tag[0]
-    cuts = [
-        i
-        for i in range(1, len(name))
-        if name[i].isupper() and (not name[i - 1].isupper() or name[i + 1 : i + 2].islower())
-    ]
-    if not cuts:
-        return tag[0]
-    parts = (name[a:b] for a, b in zip([0, *cuts], [*cuts, len(name)], strict=True))
-    return " ".join([tag[0], *(part for part in parts if len(part) > 1)])
+    capitals = [i for i, character in enumerate(name) if character.isupper()]
+    cuts = [i for i in capitals if i and (i - 1 not in capitals or name[i + 1 : i + 2].islower())]
+    parts = (name[a:b] for a, b in pairwise([0, *cuts, len(name)]))
+    return " ".join([tag[0], *(part for part in parts if 1 < len(part) < len(name))])
 
 
 def forms(texts: Sequence[str]) -> list[str]:
