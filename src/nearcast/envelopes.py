@@ -94,9 +94,9 @@ class Envelopes:
             raise UnknownMessage(seq)
         chunk = self._chunks[bisect_right(self._chunks, seq, key=lambda chunk: chunk.first) - 1]
         i = seq - chunk.first
-        id, payload = (None if column is None else column[i] for column in (chunk.ids, chunk.payloads))
-        if not chunk.loose:
-            id, payload = (v.as_py() if isinstance(v, pa.Scalar) else v for v in (id, payload))
+        if chunk.loose:
+            return Envelope(chunk.ids[i], chunk.payloads[i], chunk.times[i], chunk.x[i], chunk.y[i])
+        id, payload = (values(column, 1, i)[0] for column in (chunk.ids, chunk.payloads))
         return Envelope(id, payload, int(chunk.times[i]), float(chunk.x[i]), float(chunk.y[i]))
 
     def newer_than(self, time: int) -> int:

@@ -68,7 +68,7 @@ class Frontend(ABC):
         self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
         self._registry = Registry()
         self._log = Envelopes()
-        self._now = -intake.MAX_TIME
+        self._now = intake.NEVER
 
     # --- One operation ---
 
@@ -204,7 +204,7 @@ class Frontend(ABC):
     @property
     def time(self) -> int | None:
         """The newest time seen, None before the first."""
-        return None if self._now == -intake.MAX_TIME else self._now
+        return None if self._now == intake.NEVER else self._now
 
     def __iter__(self) -> Iterator[str]:
         """The ids of all subscriptions, in order of registration."""

@@ -25,6 +25,8 @@ MAX_ID = 256
 """Characters of an id."""
 MAX_TIME = 1 << 53
 """The farthest time from the epoch, either way, in milliseconds."""
+NEVER = -MAX_TIME - 1
+"""The time before any time is known."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

@@ -24,10 +24,23 @@ Row = tuple[int, int, int, int, int, float, int]
 
 
 class Lists(NamedTuple):
-    """The list of every subscription, a row each, filled up with -1."""
+    """The list of every subscription, a row each, of which the first `counts` places are used."""
 
     seqs: NDArray[np.int64]
     scores: NDArray[np.float32]
+    counts: NDArray[np.int64]
+
+    def ranked(self, row: int) -> dict[int, tuple[int, float]]:
+        """Message -> rank and score."""
+        count = self.counts[row]
+        seqs, scores = self.seqs[row, :count].tolist(), self.scores[row, :count].tolist()
+        return {seq: (rank, score) for rank, (seq, score) in enumerate(zip(seqs, scores, strict=True), 1)}
+
+
+def no_lists(subscriptions: int, longest: int) -> Lists:
+    """Empty lists with room for the longest; unused places stay -1 and 0."""
+    seqs = np.full((subscriptions, longest), -1, np.int64)
+    return Lists(seqs, np.zeros(seqs.shape, np.float32), np.zeros(subscriptions, np.int64))
 
 
 class Table:
@@ -83,7 +96,7 @@ class ReferenceEngine(Frontend):
         self._slots: list[int] = []  # by row of the table of subscriptions: in order of registration
         self._k = np.zeros(0, np.int64)
         self._alpha = np.zeros(0, np.float32)
-        self._lists = Lists(np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32))
+        self._lists = no_lists(0, 0)
 
     def _register(self, batch: SubscriptionBatch, vectors: TermVectors) -> ChangeColumns:
         self._table.append(batch.points, vectors)
@@ -98,7 +111,7 @@ class ReferenceEngine(Frontend):
         self._table.delete(row, row + 1)
         del self._slots[row]
         self._k, self._alpha = np.delete(self._k, row), np.delete(self._alpha, row)
-        self._lists = Lists(np.delete(self._lists.seqs, row, axis=0), np.delete(self._lists.scores, row, axis=0))
+        self._lists = Lists(*(np.delete(part, row, axis=0) for part in self._lists))
         ranked = enumerate(zip(seqs.tolist(), scores.tolist(), strict=True), 1)
         return columns_of(
             [(self.newest_seq, slot, c.LEFT, m, rank, score, c.UNSUBSCRIBED) for rank, (m, score) in ranked]
@@ -124,8 +137,7 @@ class ReferenceEngine(Frontend):
     def _recompute(self, newest: int, fresh: int, older: int) -> list[Row]:
         """Every list from scratch; what differs from before. The newest message enters for the cause `fresh`."""
         before, s, m = self._lists, self._table, self._messages
-        shape = (len(self._slots), int(self._k.max(initial=0)))
-        after = self._lists = Lists(np.empty(shape, np.int64), np.empty(shape, np.float32))
+        after = self._lists = no_lists(len(self._slots), int(self._k.max(initial=0)))
         oldest = newest + 1 - (m.end - m.first)
         rank_all(
             self.space.radius, self.space.max_dist,
@@ -133,9 +145,10 @@ class ReferenceEngine(Frontend):
             m.points[: m.end], m.spans, m.terms, m.weights, m.first, oldest, *after,
         )  # fmt: skip
         rows: list[Row] = []
-        comparable = before.seqs.shape == shape
-        for i in np.flatnonzero((before.seqs != after.seqs).any(1)).tolist() if comparable else range(shape[0]):
-            old, new = ranked(before, i) if i < len(before.seqs) else {}, ranked(after, i)
+        comparable = before.seqs.shape == after.seqs.shape
+        differ = (before.seqs != after.seqs).any(1) if comparable else after.counts >= 0
+        for i in np.flatnonzero(differ).tolist():
+            old, new = before.ranked(i) if i < len(before.counts) else {}, after.ranked(i)
             for message, (rank, score) in old.items():
                 if message not in new:
                     why = c.EXPIRED if message < oldest else c.DISPLACED
@@ -148,7 +161,7 @@ class ReferenceEngine(Frontend):
 
     def _list(self, slot: int) -> Scores:
         row = self._slots.index(slot)
-        count = int((self._lists.seqs[row] >= 0).sum())
+        count = self._lists.counts[row]
         return self._lists.seqs[row, :count], self._lists.scores[row, :count]
 
     def _vector(self, slot: int) -> Vector:
@@ -161,12 +174,6 @@ class ReferenceEngine(Frontend):
         """The score of the k-th message: what a newer one has to reach."""
         scores = self._list(slot)[1]
         return float(scores[-1]) if len(scores) == self._registry.row(slot).k else 0.0
-
-
-def ranked(lists: Lists, row: int) -> dict[int, tuple[int, float]]:
-    """Message -> rank and score."""
-    seqs, scores = lists.seqs[row].tolist(), lists.scores[row].tolist()
-    return {seq: (rank, score) for rank, (seq, score) in enumerate(zip(seqs, scores, strict=True), 1) if seq >= 0}
 
 
 def room(array: NDArray[Any], size: int) -> NDArray[Any]:

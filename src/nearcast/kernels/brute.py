@@ -9,9 +9,9 @@ from nearcast.kernels.score import blend, spatial_similarity, textual_similarity
 @kernel
 def rank_all(
     radius, max_dist, s_points, s_alpha, s_k, s_spans, s_terms, s_weights,
-    m_points, m_spans, m_terms, m_weights, first, first_seq, seqs, scores,
+    m_points, m_spans, m_terms, m_weights, first, first_seq, seqs, scores, counts,
 ):  # fmt: skip
-    """Write the list of subscription i to `seqs[i]` and `scores[i]`, best first, then -1 and 0.
+    """Write the list of subscription i to the first `counts[i]` places of `seqs[i]` and `scores[i]`, best first.
 
     Messages from row `first` on are live, the row `first` is message `first_seq`. They are tried from the newest to the
     oldest and enter only in front of a lower score: of equal scores the newer message stays ahead.
@@ -38,8 +38,7 @@ def rank_all(
                 scores[i, place] = scores[i, place - 1]
             seqs[i, at] = first_seq + j - first
             scores[i, at] = score
-        seqs[i, count:] = -1
-        scores[i, count:] = 0.0
+        counts[i] = count
 
 
 @kernel
