@@ -165,6 +165,11 @@ def test_words_of_a_topic_occur_together(seed: int) -> None:
     beside = [second in row for row in rows if first in row]
     assert len(beside) > 10 * N / 20_000
     assert sum(beside) / len(beside) > 5 * alone
+    leading = np.unique(workload.world.topic_words[:, 0])  # a topic's first word is its most frequent
+    leading = leading[leading > 1000]  # rare outside the topic
+    share = occurrences_of_each_word(workload)[leading].sum()
+    drawn = workload.documents(0, N).words
+    assert abs(np.isin(drawn, leading).mean() - share) < 0.02 * share + 10 * np.sqrt(share / drawn.size)
 
 
 @pytest.mark.lanes
