@@ -1,7 +1,7 @@
 """Skype on one machine: the engine that keeps every list exact by touching only what a message can change.
 
-`_accept` reads like the flow picture in ARCHITECTURE.md: the window and the message index take the messages in, then each
-shard expires, disseminates, offers, refills and reports, and the shards' changes are merged.
+`_accept` reads like the flow picture in ARCHITECTURE.md: the window and the message index take the messages in, then
+each shard expires, disseminates, offers, refills and reports, and the shards' changes are merged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nearcast import state
 from nearcast.changes import NO_CHANGES, ChangeColumns
 from nearcast.errors import InvalidInput
-from nearcast.explanation import Vector
+from nearcast.explanation import Vector, reason
 from nearcast.frontend import Frontend, Scores
 from nearcast.intake import MessageBatch, SubscriptionBatch
 from nearcast.kernels import flow, layout
@@ -67,6 +67,8 @@ class Engine(Frontend):
         columns = (batch.points, codes, batch.alpha, batch.k, batch.numbers)
         homes = self._sharding.assign(codes, [shard.live for shard in self._shards])
         rows = np.zeros(len(batch.slots), np.int64)
+        self._planner.meet(np.unique(batch.k).tolist())
+        self._observe()
         policy = self._planner.policy
 
         def run(number: int) -> Part:
@@ -116,7 +118,14 @@ class Engine(Frontend):
 
         changes = self._gather(self._on_all(run, len(live) > PARALLEL), first_seq)
         self._messages.control[layout.A_FIRST] = live[-1]
+        self._observe(len(live) - 1 if arrives else 0, int(live[-1] - live[0]))
         return changes
+
+    def _observe(self, arrived: int = 0, expired: int = 0) -> None:
+        """Tell the planner how things have gone."""
+        control = self._messages.control
+        counters = np.sum([shard.counters for shard in self._shards], axis=0)
+        self._planner.observe(int(control[layout.A_NEXT] - control[layout.A_FIRST]), counters, arrived, expired)
 
     def _limits(self) -> tuple[int, float]:
         """The window as kernels take it: how many messages (0: any), how many milliseconds."""
@@ -146,6 +155,11 @@ class Engine(Frontend):
     def _threshold(self, slot: int) -> float:
         shard, row = self._find(slot)
         return shard.threshold(row)
+
+    def _reason(self, slot: int, seq: int) -> str:
+        shard, row = self._find(slot)
+        arrays = shard.subscriptions, shard.postings, self._planner.policy, self._messages
+        return reason(*arrays, shard.buffer(row), row, seq, self.vocabulary.word)
 
     # --- shards ---
 
