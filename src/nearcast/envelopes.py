@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.errors import InvalidInput, UnknownMessage
+from nearcast.snapshot import Contents
 
 LOOSE = 1024
 """Messages a chunk of Python values takes, and the smallest batch that gets a chunk of its own."""
@@ -36,7 +37,7 @@ class Envelope(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Messages `first`, `first` + 1, …; `loose` says that the columns are Python's and may still grow."""
+    """Messages `first`, `first` + 1, …"""
 
     first: int
     times: Any
@@ -44,11 +45,11 @@ class Chunk(NamedTuple):
     y: Any
     ids: Any
     payloads: Any
-    loose: bool
+    form: str  # loose: Python's columns, which may still grow; arrow: as they came; encoded: as `encoded` wrote them
 
 
 def loose_chunk(first: int) -> Chunk:
-    return Chunk(first, array("q"), array("d"), array("d"), [], [], True)
+    return Chunk(first, array("q"), array("d"), array("d"), [], [], "loose")
 
 
 class Envelopes:
@@ -65,7 +66,7 @@ class Envelopes:
     def append(self, envelope: Envelope) -> None:
         """Take one message."""
         chunk = self._chunks[-1]
-        if not chunk.loose or len(chunk.times) >= LOOSE:
+        if chunk.form != "loose" or len(chunk.times) >= LOOSE:
             chunk = loose_chunk(self.end)
             self._chunks.append(chunk)
         chunk.ids.append(envelope.id)
@@ -85,7 +86,7 @@ class Envelopes:
             for row in zip(*plain, strict=True):
                 self.append(Envelope(*row))
         else:
-            self._chunks.append(Chunk(self.end, times, x, y, ids, payloads, False))
+            self._chunks.append(Chunk(self.end, times, x, y, ids, payloads, "arrow"))
             self.end += count
 
     def get(self, seq: int) -> Envelope:
@@ -94,9 +95,10 @@ class Envelopes:
             raise UnknownMessage(seq)
         chunk = self._chunks[bisect_right(self._chunks, seq, key=lambda chunk: chunk.first) - 1]
         i = seq - chunk.first
-        if chunk.loose:
+        if chunk.form == "loose":
             return Envelope(chunk.ids[i], chunk.payloads[i], chunk.times[i], chunk.x[i], chunk.y[i])
-        id, payload = (values(column, 1, i)[0] for column in (chunk.ids, chunk.payloads))
+        id, payload = values(chunk.ids, 1, i)[0], values(chunk.payloads, 1, i)[0]
+        payload = decoded(payload) if chunk.form == "encoded" else payload
         return Envelope(id, payload, int(chunk.times[i]), float(chunk.x[i]), float(chunk.y[i]))
 
     def newer_than(self, time: int) -> int:
@@ -120,38 +122,32 @@ class Envelopes:
         times, x, y = zip(*parts, strict=True)
         return np.concatenate(times, dtype=np.int64), np.concatenate(x, dtype=float), np.concatenate(y, dtype=float)
 
-    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything, as plain values and arrays. A payload that cannot be written raises InvalidInput with its seq."""
+    def save(self) -> Contents:
+        """Everything. A payload that cannot be written raises InvalidInput with its message's number."""
         times, x, y = self.columns()
-        sizes: list[int] = []
-        arrays: dict[str, NDArray[Any]] = {"times": times, "x": x, "y": y}
+        parts = []
         for chunk in self._chunks:
             i = max(0, self.start - chunk.first)
             count = len(chunk.times) - i
-            ids = pa.array(values(chunk.ids, count, i), pa.string())
-            arrow = isinstance(chunk.payloads, pa.ChunkedArray)
-            payloads = chunk.payloads[i:] if arrow else encoded(values(chunk.payloads, count, i), chunk.first + i)
-            table = pa.table({"id": ids, "payload" if arrow else "encoded": payloads})
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as stream:
-                stream.write_table(table)
-            arrays[f"chunk{len(sizes)}"] = np.frombuffer(sink.getvalue(), np.uint8)
-            sizes.append(count)
-        return {"start": self.start, "sizes": sizes}, arrays
+            ids = pa.array(values(chunk.ids, count, i), pa.large_string())
+            if chunk.form == "encoded":
+                payloads = chunk.payloads[i:]
+            else:
+                payloads = encoded(values(chunk.payloads, count, i), chunk.first + i)
+            parts.append(pa.table({"id": ids, "payload": payloads}))
+        return Contents({"start": self.start}, {"times": times, "x": x, "y": y}, {"messages": pa.concat_tables(parts)})
 
     @classmethod
-    def load(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Envelopes:
+    def load(cls, saved: Contents) -> Envelopes:
         """The log that `save` wrote."""
-        log = cls(plain["start"])
-        at = 0
-        for number, count in enumerate(plain["sizes"]):
-            table = pa.ipc.open_stream(pa.py_buffer(arrays[f"chunk{number}"])).read_all()
-            here = slice(at, at + count)
-            payloads = table.column(1)
-            if table.column_names[1] == "encoded":
-                payloads = [decode(value) for value in payloads.to_pylist()]
-            log.extend(table.column(0), payloads, arrays["times"][here], arrays["x"][here], arrays["y"][here])
-            at += count
+        log = cls(saved.meta["start"])
+        times, x, y = (saved.arrays[name] for name in ("times", "x", "y"))
+        ids, payloads = saved.tables["messages"].columns
+        if not len(times) == len(x) == len(y) == len(ids):
+            raise ValueError("the columns of the messages differ in length")
+        if len(times):
+            log._chunks = [Chunk(log.start, times, x, y, ids, payloads, "encoded")]
+            log.end += len(times)
         return log
 
 
@@ -178,7 +174,7 @@ def encoded(payloads: Sequence[Any], first: int) -> pa.Array:
     return pa.array(blobs, pa.large_binary())
 
 
-def decode(blob: bytes | None) -> Any:
+def decoded(blob: bytes | None) -> Any:
     if blob is None:
         return None
     return blob[1:] if blob[:1] == b"b" else json.loads(blob[1:])

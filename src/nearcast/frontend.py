@@ -9,20 +9,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast import intake, tables
+from nearcast import checkpoint, intake, tables
 from nearcast.changes import NO_CHANGES, ChangeColumns, as_changes, as_table
 from nearcast.envelopes import Envelope, Envelopes
-from nearcast.errors import InvalidInput, RowError, UnknownMessage
+from nearcast.errors import DamagedSnapshot, InvalidInput, RowError, UnknownMessage
 from nearcast.explanation import Explanation, Vector, explain
 from nearcast.intake import MessageBatch, MessageRows, SubscriptionBatch, SubscriptionRows
 from nearcast.model import Change, Last, Ranked, Window, Within
 from nearcast.registry import Registry
+from nearcast.snapshot import Contents
 from nearcast.space import Space
 from nearcast.text import TermVectors, Vocabulary, Words
 
@@ -56,6 +58,11 @@ class Stats:
 
 class Frontend(ABC):
     """Base of `Engine` and `ReferenceEngine`."""
+
+    kind: ClassVar[str]
+    """Names the engine in its snapshots."""
+    version: ClassVar[int] = 1
+    """Of the snapshots; raised when what they hold changes."""
 
     def __init__(self, window: Window, space: Space, vocabulary: Vocabulary | None = None) -> None:
         for field, value, kinds in (("window", window, Last | Within), ("space", space, Space)):
@@ -221,6 +228,39 @@ class Frontend(ABC):
         words = {self.vocabulary.word(t): w for t, w in zip(terms.tolist(), weights.tolist(), strict=True)}
         return Subscription(id, words, row.x, row.y, row.k, row.alpha)
 
+    # --- Keeping ---
+
+    def snapshot(self, path: str | PathLike[str]) -> None:
+        """Write the whole state into one file, which is there whole or not at all."""
+        settings = {**checkpoint.save_setting(self.window, self.space), "now": self._now, "own": self._settings()}
+        parts = {
+            "vocabulary": checkpoint.save_vocabulary(self.vocabulary),
+            "registry": self._registry.save(),
+            "log": self._log.save(),
+            "engine": self._save(),
+        }
+        checkpoint.write(path, self.kind, self.version, settings, parts)
+
+    @classmethod
+    def restore(cls, path: str | PathLike[str]) -> Self:
+        """The engine that `snapshot` wrote; it continues exactly as that one would have."""
+        settings, parts = checkpoint.read(path, cls.kind, cls.version)
+        try:
+            window, space = checkpoint.load_setting(settings)
+            engine = cls._revive(window, space, checkpoint.load_vocabulary(parts["vocabulary"]), settings["own"])
+            engine._registry = Registry.load(parts["registry"])
+            engine._log = Envelopes.load(parts["log"])
+            engine._now = int(settings["now"])
+            engine._load(parts["engine"])
+        except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+            raise DamagedSnapshot(f"{path}: its parts do not fit together ({error!r})") from error
+        return engine
+
+    @classmethod
+    def _revive(cls, window: Window, space: Space, vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Self:
+        """An empty engine with the settings that `_settings` gave."""
+        return cls(window, space, vocabulary, **settings)
+
     # --- Inside ---
 
     def _enrol(self, rows: SubscriptionRows) -> ChangeColumns:
@@ -284,6 +324,18 @@ class Frontend(ABC):
     @abstractmethod
     def _threshold(self, slot: int) -> float:
         """What a message must score for this subscription to be looked at; 0 = it only has to match."""
+
+    def _save(self) -> Contents:
+        """The state beside what the base class keeps (settings, vocabulary, registry, log)."""
+        raise NotImplementedError
+
+    def _load(self, saved: Contents) -> None:
+        """Take up, in an engine just made, the state that `_save` gave. All else stands already."""
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, Any]:
+        """The engine's own settings, of JSON's types; see `_revive`."""
+        return {}
 
     def _reason(self, slot: int, seq: int) -> str:
         """More about why a live message is not in the list, for `explain`."""

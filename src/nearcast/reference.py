@@ -5,6 +5,7 @@ It defines what is right. Changes are what differs between a list before and aft
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from nearcast.frontend import Frontend, Scores
 from nearcast.intake import MessageBatch, SubscriptionBatch
 from nearcast.kernels.brute import rank_all
 from nearcast.model import Window
+from nearcast.snapshot import Contents
 from nearcast.space import Space
 from nearcast.text import TermVectors, Vocabulary
 
@@ -65,6 +67,16 @@ class Table:
         self.weights[used : used + fits] = vectors.weights
         self.end += count
 
+    def save(self) -> dict[str, NDArray[Any]]:
+        """The rows that are left."""
+        start, stop = self.spans[self.first], self.spans[self.end]
+        spans = self.spans[self.first : self.end + 1] - start
+        points = self.points[self.first : self.end]
+        return {"points": points, "spans": spans, "terms": self.terms[start:stop], "weights": self.weights[start:stop]}
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        self.append(saved["points"], TermVectors(saved["spans"], saved["terms"], saved["weights"]))
+
     def vector(self, row: int) -> Vector:
         here = slice(self.spans[row], self.spans[row + 1])
         return self.terms[here], self.weights[here]
@@ -89,6 +101,8 @@ class Table:
 class ReferenceEngine(Frontend):
     """Same interface as `Engine`, same results, no speed. Settings that only tune `Engine` are ignored."""
 
+    kind = "reference"
+
     def __init__(self, window: Window, space: Space, vocabulary: Vocabulary | None = None, **tuning: object) -> None:
         super().__init__(window, space, vocabulary)
         self._messages = Table()
@@ -111,7 +125,10 @@ class ReferenceEngine(Frontend):
         self._table.delete(row, row + 1)
         del self._slots[row]
         self._k, self._alpha = np.delete(self._k, row), np.delete(self._alpha, row)
-        self._lists = Lists(*(np.delete(part, row, axis=0) for part in self._lists))
+        lists = self._lists
+        self._lists = Lists(
+            np.delete(lists.seqs, row, 0), np.delete(lists.scores, row, 0), np.delete(lists.counts, row)
+        )
         ranked = enumerate(zip(seqs.tolist(), scores.tolist(), strict=True), 1)
         return columns_of(
             [(self.newest_seq, slot, c.LEFT, m, rank, score, c.UNSUBSCRIBED) for rank, (m, score) in ranked]
@@ -169,6 +186,17 @@ class ReferenceEngine(Frontend):
 
     def _message_vector(self, seq: int) -> Vector:
         return self._messages.vector(self._messages.end - 1 - (self.newest_seq - seq))
+
+    def _save(self) -> Contents:
+        arrays = {f"message_{name}": array for name, array in self._messages.save().items()}
+        arrays |= {f"subscription_{name}": array for name, array in self._table.save().items()}
+        return Contents({}, arrays | {"slots": np.array(self._slots, np.int64), "k": self._k, "alpha": self._alpha}, {})
+
+    def _load(self, saved: Contents) -> None:
+        for table, prefix in ((self._messages, "message_"), (self._table, "subscription_")):
+            table.load({name: saved.arrays[prefix + name] for name in ("points", "spans", "terms", "weights")})
+        self._slots, self._k, self._alpha = saved.arrays["slots"].tolist(), saved.arrays["k"], saved.arrays["alpha"]
+        self._recompute(self.newest_seq, c.REGISTERED, c.REGISTERED)
 
     def _threshold(self, slot: int) -> float:
         """The score of the k-th message: what a newer one has to reach."""

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearcast.errors import UnknownSubscription
+from nearcast.snapshot import Contents
 
 ROW = np.dtype([("number", "i8"), ("x", "f8"), ("y", "f8"), ("alpha", "f4"), ("k", "i4")])
 PAGE_BITS = 14
@@ -95,26 +97,34 @@ class Registry:
         self._ids[slot] = None
         self._free.append(slot)
 
-    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything, as plain values and arrays."""
+    def save(self) -> Contents:
+        """Everything."""
         rows = np.concatenate(self._pages)[: len(self._ids)] if self._pages else np.zeros(0, ROW)
-        slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
-        plain = {"ids": list(self._slots), "next_number": self._next_number}
-        return plain, {"slots": slots, "rows": rows, "free": np.array(self._free, np.int64)}
+        arrays = {name: np.ascontiguousarray(rows[name]) for name in ROW.names or ()}
+        arrays["slots"] = np.fromiter(self._slots.values(), np.int64, len(self._slots))
+        arrays["free"] = np.array(self._free, np.int64)
+        return Contents(
+            {"next_number": self._next_number},
+            arrays,
+            {"ids": pa.table({"id": pa.array(list(self._slots), pa.large_string())})},
+        )
 
     @classmethod
-    def load(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Registry:
+    def load(cls, saved: Contents) -> Registry:
         """The registry that `save` wrote."""
         registry = cls()
-        registry._slots = dict(zip(plain["ids"], arrays["slots"].tolist(), strict=True))
-        registry._ids = [None] * len(arrays["rows"])
+        registry._next_number = saved.meta["next_number"]
+        registry._free = saved.arrays["free"].tolist()
+        rows = np.zeros(len(saved.arrays["number"]), ROW)
+        for name in ROW.names or ():
+            rows[name] = saved.arrays[name]
+        for start in range(0, len(rows), PAGE):
+            page = np.zeros(PAGE, ROW)
+            page[: len(rows) - start] = rows[start : start + PAGE]
+            registry._pages.append(page)
+        ids = saved.tables["ids"].column("id").to_pylist()
+        registry._slots = dict(zip(ids, saved.arrays["slots"].tolist(), strict=True))
+        registry._ids = [None] * len(rows)
         for id, slot in registry._slots.items():
             registry._ids[slot] = id
-        for start in range(0, len(registry._ids), PAGE):
-            page = np.zeros(PAGE, ROW)
-            rows = arrays["rows"][start : start + PAGE]
-            page[: len(rows)] = rows
-            registry._pages.append(page)
-        registry._free = arrays["free"].tolist()
-        registry._next_number = plain["next_number"]
         return registry

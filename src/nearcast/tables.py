@@ -70,12 +70,10 @@ def subscriptions(
     usable[rows] = np.diff(vectors.offsets) > 0
     sieve.refuse(~usable, "text", lambda row: intake.NO_KEYWORD)
     sieve.refuse(repeated(ids, known, sieve.good), "id", lambda row: DuplicateSubscription(ids[row]).problem)
-    if sieve.good.sum() < len(rows):
-        vocabulary._forget(words)  # what only refused rows brought
+    if sieve.errors:  # refused rows may not leave their words behind
+        vocabulary._forget(words)
         sieve.settle(rejected)
         rows, vectors = encode(vocabulary, texts, sieve, count=False)
-    else:
-        sieve.settle(rejected)
     k, alpha = k[rows].astype(np.int32), alpha[rows].astype(np.float32)
     return SubscriptionRows([ids[row] for row in rows.tolist()], x[rows], y[rows], k, alpha, vectors)
 
