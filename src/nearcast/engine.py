@@ -6,13 +6,15 @@ each shard expires, disseminates, offers, refills and reports, and the shards' c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast import state
+from nearcast import capture, state, statistics
 from nearcast.changes import NO_CHANGES, ChangeColumns
 from nearcast.errors import InvalidInput
 from nearcast.explanation import Vector, reason
@@ -23,9 +25,12 @@ from nearcast.model import Last, Window
 from nearcast.policy import Planner
 from nearcast.shard import Part, Shard
 from nearcast.sharding import Sharding
+from nearcast.snapshot import Contents
 from nearcast.space import Space
 from nearcast.text import TermVectors, Vocabulary
-from nearcast.tuning import Tuning
+from nearcast.tuning import Pruning, Tuning
+
+T = TypeVar("T")
 
 STEP = 2048
 """Messages taken in at a time: shards run in parallel within a step, changes are merged after it."""
@@ -161,9 +166,55 @@ class Engine(Frontend):
         arrays = shard.subscriptions, shard.postings, self._planner.policy, self._messages
         return reason(*arrays, shard.buffer(row), row, seq, self.vocabulary.word)
 
+    # --- snapshots ---
+
+    kind = "engine"
+
+    def _settings(self) -> dict[str, Any]:
+        return {"threads": len(self._shards), "tuning": asdict(self.tuning)}
+
+    @classmethod
+    def _revive(cls, window: Window, space: Space, vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Self:
+        tuning = dict(settings["tuning"])
+        tuning["pruning"] = Pruning(**tuning["pruning"])
+        return cls(window, space, vocabulary, threads=settings["threads"], tuning=Tuning(**tuning))
+
+    def _save(self) -> Contents:
+        slots = self._registry.slots()
+        newest = int(self._messages.control[layout.A_NEXT]) - 1
+        subscriptions = capture.save_subscriptions(self._shards, self._home[slots], self._row[slots], newest)
+        plain = {"counters": [shard.counters.tolist() for shard in self._shards], "planner": self._planner.save()}
+        return capture.contents(
+            {"messages": capture.save_messages(self._messages), "subscriptions": subscriptions}, plain
+        )
+
+    def _load(self, saved: Contents) -> None:
+        words, first, newest = len(self.vocabulary), self._log.start, self._log.end - 1
+        capture.load_messages(self._messages, self._index, first, capture.part(saved, "messages"), words)
+        capture.require(int(self._messages.control[layout.A_NEXT]) == newest + 1, "number of messages")
+        slots = self._registry.slots()
+        columns = capture.part(saved, "subscriptions")
+        c = capture.checked_subscriptions(columns, len(slots), first, newest, words)
+        for shard, counters in zip(self._shards, saved.meta["counters"], strict=True):
+            shard.counters[:] = counters
+        self._planner.load(saved.meta["planner"])
+        homes = self._sharding.assign(c["codes"], [0] * len(self._shards))
+        self._home[slots] = homes
+        rows = np.zeros(len(slots), np.int64)
+
+        def run(number: int) -> None:
+            chosen = np.flatnonzero(homes == number)
+            self._shards[number].adopt(self._planner.policy, c, chosen, rows, slots)
+
+        self._on_all(run, True)
+        self._row[slots] = rows
+
+    def _counters(self) -> Mapping[str, float]:
+        return statistics.counters(self._shards, self._arenas, self._messages, self._index)
+
     # --- shards ---
 
-    def _on_all(self, run: Callable[[int], Part], parallel: bool) -> list[Part]:
+    def _on_all(self, run: Callable[[int], T], parallel: bool) -> list[T]:
         """One job a shard, on threads if it is worth waking them."""
         numbers = range(len(self._shards))
         if parallel and self._pool is not None:

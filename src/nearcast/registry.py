@@ -62,6 +62,10 @@ class Registry:
         ids: list[Any] = self._ids
         return [ids[slot] for slot in slots.tolist()]
 
+    def slots(self) -> NDArray[np.int64]:
+        """The slots of all subscriptions, in order of registration."""
+        return np.fromiter(self._slots.values(), np.int64, len(self._slots))
+
     def row(self, slot: int) -> Registered:
         """What was registered in a slot."""
         return Registered(*self._pages[slot >> PAGE_BITS][slot & (PAGE - 1)].item())

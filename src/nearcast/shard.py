@@ -12,11 +12,15 @@ from nearcast.changes import ChangeColumns
 from nearcast.kernels import layout, shard
 from nearcast.kernels.layout import MessageIndex, Messages, Policy
 from nearcast.kernels.postings import T_ID, T_WEIGHT
+from nearcast.kernels.trace import no_trace
 from nearcast.text import TermVectors
 
 Array = NDArray[Any]
 Part = tuple[ChangeColumns, Array]
 """A shard's changes, and the registration number of each one's subscription."""
+
+MANY = 1000
+"""From so many subscriptions at once lists are packed in the end, not as they grow."""
 
 
 class Shard:
@@ -32,6 +36,7 @@ class Shard:
         self.out = state.changes_state(self.arenas)
         self.slot_of_row = self.arenas.take("slots", np.uint32, state.ROWS)
         self.counters = np.zeros(layout.N_SIZE, np.int64)
+        self.trace = no_trace()
         self.log = np.zeros((0, 3), np.int64)
 
     @property
@@ -39,13 +44,22 @@ class Shard:
         """Subscriptions registered here."""
         return int(self.subscriptions.control[layout.C_LIVE])
 
+    def bytes(self) -> int:
+        """Memory of subscriptions, buffers and their index."""
+        control = self.subscriptions.control
+        rows = int(control[layout.C_ROWS]) * (64 + 4 + 4 + 1 + 4)
+        buffers = int(control[layout.C_BUFFER_USED]) * 16
+        terms = int(control[layout.C_TERMS_USED]) * 16
+        postings = int(control[layout.C_POSTINGS_USED]) * (7 * 4 + 3 * 4 + 4 + 1)
+        return rows + buffers + terms + postings + int(control[layout.C_DIRECTORY_USED]) * 64
+
     def advance(self, policy: Policy, first_seq: int, first_live: Array, arrives: bool) -> Part:
         """Let messages arrive and expire (see `kernels.shard.advance_shard`)."""
         self.out.count[0] = 0
         self.log = np.empty((len(first_live) - 1, 3), np.int64)
         shard.advance_shard(
             self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
-            first_seq, first_live, arrives, self.log,
+            first_seq, first_live, arrives, self.trace, self.log,
         )  # fmt: skip
         return self._part()
 
@@ -55,12 +69,31 @@ class Shard:
         """Register the rows `chosen` of a batch given as (points, codes, alpha, k, numbers)."""
         self.out.count[0] = 0
         control = self.messages.control
+        many = len(chosen) >= MANY
         shard.register(
             self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
-            *columns, *vectors, chosen, control[layout.A_FIRST], control[layout.A_NEXT] - 1, rows,
+            *columns, *vectors, chosen, control[layout.A_FIRST], control[layout.A_NEXT] - 1, rows, not many,
         )  # fmt: skip
+        if many:
+            self._pack(policy, vectors.terms)
         self.slot_of_row[rows[chosen]] = slots[chosen]
         return self._part()
+
+    def adopt(self, policy: Policy, columns: dict[str, Array], chosen: Array, rows: Array, slots: Array) -> None:
+        """Take over subscriptions of a snapshot (see `capture`)."""
+        if not len(chosen):
+            return
+        names = ("points", "codes", "alphas", "ks", "numbers", "offsets", "terms", "weights")
+        more = ("thetas", "entry_offsets", "entry_scores", "entry_seqs")
+        shard.adopt(
+            self.subscriptions, self.postings, *(columns[name] for name in names),
+            chosen, self.messages.control[layout.A_NEXT] - 1, rows, *(columns[name] for name in more),
+        )  # fmt: skip
+        self.slot_of_row[rows[chosen]] = slots[chosen]
+        self._pack(policy, columns["terms"])
+
+    def _pack(self, policy: Policy, terms: Array) -> None:
+        shard.pack_lists(self.subscriptions, self.postings, policy, int(terms.max()) + 1, self.counters)
 
     def unregister(self, policy: Policy, row: int) -> Part:
         """Remove the subscription of a row."""

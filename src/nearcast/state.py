@@ -103,10 +103,9 @@ def postings_state(arenas: Arenas) -> Postings:
     """The subscription index of one shard."""
     return Postings(
         lists=arenas.take("lists", np.uint32, TERMS, 8),
-        bound=arenas.take("bound", np.float32, 5, PLACES),
-        paper=arenas.take("paper", np.float32, 2, PLACES),
-        point=arenas.take("point", np.float32, PLACES, 4),
-        owner=arenas.view("point", np.uint32, PLACES, 4),
+        bound=arenas.take("bound", np.float32, 7, PLACES),
+        paper=arenas.take("paper", np.float32, 3, PLACES),
+        owner=arenas.take("owner", np.uint32, PLACES),
         block=arenas.take("block", np.float32, PLACES // BLOCK, 8),
         rows_f32=arenas.take("directory", np.float32, PLACES // BLOCK, 16),
         rows_u32=arenas.view("directory", np.uint32, PLACES // BLOCK, 16),

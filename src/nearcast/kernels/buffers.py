@@ -13,6 +13,7 @@ from nearcast.kernels.jit import helper, routine
 from nearcast.kernels.layout import (
     C_BUFFER_USED,
     C_ENTRIES,
+    F_PENDING,
     N_EVICTED,
     NONE,
     S_BUFFER,
@@ -121,7 +122,7 @@ def offer(subscriptions, row, score, stamp, counters):
     s.buffer_u16[dominators + place] = 0
     s.u32[row, S_COUNT] = kept + 1
     s.control[C_ENTRIES] += kept + 1 - count
-    if s.u32[row, S_NEXT] == UNLINKED:
+    if s.u32[row, S_NEXT] == UNLINKED and s.flag[row] & F_PENDING == 0:
         link_to(s.due, s.u32, row, stamp)
     return place
 
@@ -152,6 +153,26 @@ def remove(subscriptions, row, stamp):
     s.u32[row, S_COUNT] = count - 1
     s.control[C_ENTRIES] -= 1
     return place
+
+
+@routine
+def purge(subscriptions, row, now, span):
+    """Delete all entries more than `span` messages older than `now`; how many are left. They dominate nobody."""
+    s = subscriptions
+    count = np.int64(s.u32[row, S_COUNT])
+    scores = np.int64(s.u32[row, S_BUFFER]) * 4
+    stamps = scores + np.int64(s.u32[row, S_CAPACITY])
+    dominators = 2 * (stamps + np.int64(s.u32[row, S_CAPACITY]))
+    left = 0
+    for i in range(count):
+        if age(now, s.buffer_u32[stamps + i]) <= span:
+            s.buffer_f32[scores + left] = s.buffer_f32[scores + i]
+            s.buffer_u32[stamps + left] = s.buffer_u32[stamps + i]
+            s.buffer_u16[dominators + left] = s.buffer_u16[dominators + i]
+            left += 1
+    s.u32[row, S_COUNT] = left
+    s.control[C_ENTRIES] -= count - left
+    return left
 
 
 @routine

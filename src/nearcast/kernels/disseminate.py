@@ -18,10 +18,12 @@ from nearcast.kernels.geometry import box_chord
 from nearcast.kernels.jit import helper, routine
 from nearcast.kernels.layout import (
     B_ALPHA,
-    B_INNER,
     B_REST,
     B_THETA,
     B_WEIGHT,
+    B_X,
+    B_Y,
+    B_Z,
     BLOCK,
     C_EPOCH,
     C_ROWS,
@@ -43,11 +45,11 @@ from nearcast.kernels.layout import (
     L_ROWS,
     L_START,
     N_AFFECTED,
-    N_BOUND,
     N_CELLS,
     N_CELLS_SKIPPED,
     N_GROUPS,
     N_GROUPS_SKIPPED,
+    N_LENGTH,
     N_LISTS,
     N_POINT,
     N_POSTINGS,
@@ -58,7 +60,7 @@ from nearcast.kernels.layout import (
     N_REPEATED,
     N_UNSEEN,
     N_VERIFIED,
-    O_ROW,
+    P_INNER,
     P_MAX,
     P_SUM,
     S_ALPHA,
@@ -82,8 +84,15 @@ from nearcast.kernels.layout import (
 )
 from nearcast.kernels.score import blend, spatial_similarity, textual_similarity
 
+ONES = np.uint64(0x0101010101010101)
 ONE = np.float32(1.0)
 ZERO = np.float32(0.0)
+
+
+@helper
+def count_bytes(word):
+    """How many bytes of a word are 1, the others being 0."""
+    return np.int64((word * ONES) >> np.uint64(56))
 
 
 @helper
@@ -102,28 +111,32 @@ def best_of_group(stats, at, spatial, weight, rest, total, lengths):
 
 
 @routine
-def test_by_length(bound, mask, begin, end, spatial, inner, weight, rest, slack):
-    """First test of postings begin..end, one vector pass: combined spatial bound and Cauchy-Schwarz for the tails."""
+def test_by_length(bound, mask, begin, end, spatial, x, y, z, inv_max, weight, rest, slack):
+    """First test of postings begin..end, one vector pass: 0 = Cauchy-Schwarz for the later keywords and the cell's spatial
+    bound say no, 1 = the subscription's own distance says no, 2 = neither does.
+    """
     for i in range(end - begin):
         at = begin + i
+        dx = bound[B_X, at] - x
+        dy = bound[B_Y, at] - y
+        dz = bound[B_Z, at] - z
+        near = max(ZERO, ONE - np.float32(math.sqrt(dx * dx + dy * dy + dz * dz)) * inv_max)
         alpha = bound[B_ALPHA, at]
-        text = bound[B_WEIGHT, at] * weight + bound[B_REST, at] * rest
-        best = alpha * (spatial - inner * bound[B_INNER, at]) + (ONE - alpha) * text
-        mask[i] = best + slack >= bound[B_THETA, at]
+        text = (ONE - alpha) * (bound[B_WEIGHT, at] * weight + bound[B_REST, at] * rest) + slack - bound[B_THETA, at]
+        mask[i] = np.uint8(alpha * spatial + text >= ZERO) + np.uint8(alpha * min(spatial, near) + text >= ZERO)
 
 
 @routine
 def test_by_keywords(bound, paper, mask, begin, end, spatial, inner, most, weight, total_after, most_after, slack, rules):
-    """The same with the paper's bounds only: refined location-aware prefix, then the bound for unseen keywords.
-
-    Returns how many each rule rejected.
+    """The same with the paper's bounds only: refined location-aware prefix, then the bound for unseen keywords, with the
+    combined spatial bound. Returns how many each rule rejected.
     """
     by_prefix = 0
     by_unseen = 0
     for i in range(end - begin):
         at = begin + i
         alpha = bound[B_ALPHA, at]
-        near = alpha * (spatial - inner * bound[B_INNER, at]) + slack - bound[B_THETA, at]
+        near = alpha * (spatial - inner * paper[P_INNER, at]) + slack - bound[B_THETA, at]
         taste = ONE - alpha
         own = bound[B_WEIGHT, at]
         fits = True
@@ -136,7 +149,7 @@ def test_by_keywords(bound, paper, mask, begin, end, spatial, inner, most, weigh
             by_unseen += not fits
         if not rules:
             fits = near + taste >= ZERO
-        mask[i] = fits
+        mask[i] = 2 if fits else 0
     return by_prefix, by_unseen
 
 
@@ -150,6 +163,7 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
     margin = policy.margin
     x, y, z = np.float32(m_x), np.float32(m_y), np.float32(m_z)
     lengths = switches[W_LENGTH] != 0
+    point_scale = inv_max if switches[W_POINT] else ZERO
     use_inner = switches[W_INNER] != 0
     rules = (1 if switches[W_PREFIX] else 0) | (2 if switches[W_UNSEEN] else 0)
     s.control[C_EPOCH] += 1
@@ -248,8 +262,11 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
                 counters[N_POSTINGS] += b - a
                 for piece in range(start + a, start + b, CHUNK):
                     upto = min(piece + CHUNK, start + b)
+                    size = upto - piece
                     if lengths:
-                        test_by_length(p.bound, scratch.mask, piece, upto, spatial, inner, weight, rest, slack)
+                        test_by_length(
+                            p.bound, scratch.mask, piece, upto, spatial, x, y, z, point_scale, weight, rest, slack
+                        )
                     else:
                         by_prefix, by_unseen = test_by_keywords(
                             p.bound, p.paper, scratch.mask, piece, upto, spatial, inner, most_from[j], weight,
@@ -257,45 +274,36 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
                         )  # fmt: skip
                         counters[N_PREFIX] += by_prefix
                         counters[N_UNSEEN] += by_unseen
-                    size = upto - piece
                     for i in range(size, (size + 7) // 8 * 8):
                         scratch.mask[i] = 0
-                    passed = 0
-                    for word in range((size + 7) // 8):
-                        if scratch.words[word] == 0:
+                    ones = 0
+                    twos = 0
+                    for eight in range((size + 7) // 8):
+                        word = scratch.words[eight]
+                        if word == 0:
                             continue
-                        for at in range(piece + 8 * word, piece + 8 * word + 8):
-                            if scratch.mask[at - piece] == 0:
+                        ones += count_bytes(word & ONES)
+                        passed = (word >> np.uint64(1)) & ONES
+                        if passed == 0:
+                            continue
+                        twos += count_bytes(passed)
+                        for at in range(piece + 8 * eight, min(piece + 8 * eight + 8, upto)):
+                            if scratch.mask[at - piece] != 2:
                                 continue
-                            passed += 1
-                            alpha = p.bound[B_ALPHA, at]
-                            text = ONE
-                            if lengths:
+                            if lengths and rules:
+                                alpha = p.bound[B_ALPHA, at]
                                 own = p.bound[B_WEIGHT, at]
-                                text = own * weight + p.bound[B_REST, at] * rest
-                                if rules:
-                                    near = alpha * (spatial - inner * p.bound[B_INNER, at]) + slack
-                                    near -= p.bound[B_THETA, at]
-                                    after = p.paper[P_SUM, at]
-                                    if rules & 1 and near + (ONE - alpha) * (most_from[j] * (own + after)) < ZERO:
-                                        counters[N_PREFIX] += 1
-                                        continue
-                                    if rules & 2:
-                                        unseen = min(after * most_from[j + 1], total_from[j + 1] * p.paper[P_MAX, at])
-                                        text = min(text, own * weight + unseen)
-                                        if near + (ONE - alpha) * text < ZERO:
-                                            counters[N_UNSEEN] += 1
-                                            continue
-                            if switches[W_POINT]:
-                                dx = p.point[at, 0] - x
-                                dy = p.point[at, 1] - y
-                                dz = p.point[at, 2] - z
-                                chord = np.float32(math.sqrt(dx * dx + dy * dy + dz * dz))
-                                near = max(ZERO, ONE - chord * inv_max)
-                                if alpha * near + (ONE - alpha) * text + slack < p.bound[B_THETA, at]:
-                                    counters[N_POINT] += 1
+                                near = alpha * (spatial - inner * p.paper[P_INNER, at]) + slack - p.bound[B_THETA, at]
+                                after = p.paper[P_SUM, at]
+                                if rules & 1 and near + (ONE - alpha) * (most_from[j] * (own + after)) < ZERO:
+                                    counters[N_PREFIX] += 1
                                     continue
-                            row = p.owner[at, O_ROW]
+                                if rules & 2:
+                                    unseen = min(after * most_from[j + 1], total_from[j + 1] * p.paper[P_MAX, at])
+                                    if near + (ONE - alpha) * (own * weight + unseen) < ZERO:
+                                        counters[N_UNSEEN] += 1
+                                        continue
+                            row = p.owner[at]
                             if s.seen[row] == epoch:
                                 counters[N_REPEATED] += 1
                                 continue
@@ -303,7 +311,9 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
                             prefetch(s.flat, np.int64(row) * 16)
                             scratch.candidates[found] = row
                             found += 1
-                    counters[N_BOUND] += size - passed
+                    if lengths:
+                        counters[N_POINT] += ones
+                        counters[N_LENGTH] += size - ones - twos
     return found
 
 

@@ -58,10 +58,13 @@ class Subscriptions(NamedTuple):
     buffer_u16: np.ndarray  # the same memory
     due: np.ndarray  # uint32 [slot]: 1 + first subscription whose oldest entry is this message (the calendar)
     seen: np.ndarray  # uint32 [row]: the message for which this row was last a candidate
-    flag: np.ndarray  # uint8 [row]: within one operation: 1 = its list was touched by expiry, 2 = its buffer underflowed
+    flag: np.ndarray  # uint8 [row]: F_* within one operation
     control: np.ndarray  # int64: the counters C_* below
     free: np.ndarray  # uint32 [2, 128]: 1 + first free chunk by size class: buffers, terms
 
+
+F_TOUCHED = np.uint8(1)  # its list before the operation has been put by
+F_PENDING = np.uint8(2)  # its buffer underflowed: it stands in no calendar list until it is settled
 
 C_ROWS = 0  # rows ever used
 C_FREE_ROW = 1  # 1 + first free row
@@ -85,10 +88,10 @@ N_POSTINGS_CELL = 6  # postings that cell pruning saved
 N_POSTINGS_GROUP = 7  # postings that whole-group skips saved
 N_POSTINGS_EARLY = 8  # postings that early termination saved
 N_POSTINGS = 9  # postings looked at
-N_BOUND = 10  # postings rejected by the first bound (prefix test and spatial bound in one expression)
+N_LENGTH = 10  # postings rejected by the lengths of the keywords still to come (with the spatial bound of the cell)
 N_PREFIX = 11  # rejected by the refined location-aware prefix
 N_UNSEEN = 12  # rejected by the bound for unseen keywords
-N_POINT = 13  # rejected by the distance of the point itself
+N_POINT = 13  # rejected by the distance of the point itself, in the same pass
 N_REPEATED = 14  # already a candidate through a rarer keyword
 N_VERIFIED = 15
 N_AFFECTED = 16
@@ -117,10 +120,9 @@ class Postings(NamedTuple):
     """One shard's inverted lists: keyword first, then cell, then alpha group, then threshold (paper 5.3)."""
 
     lists: np.ndarray  # uint32 [term, 8]: the columns L_*
-    bound: np.ndarray  # float32 [5, posting]: the rows B_*, all that the first test reads
-    paper: np.ndarray  # float32 [2, posting]: the rows P_*, read only by the paper's own keyword bounds
-    point: np.ndarray  # float32 [posting, 4]: embedded point; column 3 holds the subscription's row (bits)
-    owner: np.ndarray  # uint32 [posting, 4]: the same memory, column O_ROW
+    bound: np.ndarray  # float32 [7, posting]: the rows B_*, all that the first test reads
+    paper: np.ndarray  # float32 [3, posting]: the rows P_*, read only by the paper's own bounds
+    owner: np.ndarray  # uint32 [posting]: the subscription's row
     block: np.ndarray  # float32 [posting / 32, 8]: statistics of the rest of the group from here on, columns G_*
     rows_f32: np.ndarray  # float32 [row, 16]: directories of long lists: cells, then groups
     rows_u32: np.ndarray  # the same memory
@@ -130,11 +132,9 @@ class Postings(NamedTuple):
 BLOCK = 32
 """Postings a block; lists of at most a block have no directory."""
 
-O_ROW = 3
-
 L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
-B_THETA, B_ALPHA, B_WEIGHT, B_REST, B_INNER = 0, 1, 2, 3, 4  # rest: length of the vector of the later keywords
-P_SUM, P_MAX = 0, 1  # sum and maximum of the weights of the later keywords
+B_THETA, B_ALPHA, B_WEIGHT, B_REST, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6  # rest: length of the later keywords' vector
+P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; inner spatial bound over MaxDist
 # A directory row of a cell: its box, the least spatial threshold (Lemma 'cell pruning'), its groups
 D_BOX, D_SPATIAL, D_FIRST, D_END = 0, 6, 7, 8  # first and end group of the cell
 # Statistics of a group (directory row) or of the rest of a group (block)
@@ -236,3 +236,17 @@ class Changes(NamedTuple):
     rank: np.ndarray  # int32
     score: np.ndarray  # float32
     count: np.ndarray  # int64 [1]
+
+
+class Trace(NamedTuple):
+    """What a run did to the buffers of one shard (see trace.py)."""
+
+    control: np.ndarray  # int64: the columns TRACE_*
+    rows: np.ndarray  # uint32 [hit]
+    scores: np.ndarray  # float32 [hit]
+    steps: np.ndarray  # int64 [step, 2]: end of its hits, end of its refills
+    refill_rows: np.ndarray  # uint32 [refill]
+    refill_thetas: np.ndarray  # float32 [refill]
+    refill_ends: np.ndarray  # int64 [refill]: end of its entries
+    entry_scores: np.ndarray  # float32 [entry]
+    entry_stamps: np.ndarray  # uint32 [entry]

@@ -17,7 +17,6 @@ from nearcast.kernels.geometry import boundary_distance, patch_box
 from nearcast.kernels.jit import routine
 from nearcast.kernels.layout import (
     B_ALPHA,
-    B_INNER,
     B_REST,
     B_THETA,
     B_WEIGHT,
@@ -42,17 +41,18 @@ from nearcast.kernels.layout import (
     L_ROWS,
     L_START,
     N_PACKS,
-    O_ROW,
+    P_INNER,
     P_MAX,
     S_TERMS,
 )
-from nearcast.kernels.postings import T_PLACE, copy_posting, spatial_threshold
+from nearcast.kernels.postings import T_PLACE, spatial_threshold
 
 
 @routine
 def cut_cells(codes, limit):
     """Ends of the runs of sorted Morton codes that form cells: quadrants are split while they hold more than `limit`,
-    and neighbouring siblings that fit together stay together."""
+    and neighbouring siblings that fit together stay together.
+    """
     n = len(codes)
     ends = np.empty(n, np.int64)
     found = 0
@@ -91,7 +91,7 @@ def order_list(postings, subscriptions, start, live, cell_limit, alpha_groups):
     n = len(live)
     codes = np.empty(n, np.uint32)
     for i in range(n):
-        codes[i] = s.code[p.owner[start + live[i], O_ROW]]
+        codes[i] = s.code[p.owner[start + live[i]]]
     by_code = np.argsort(codes)
     ends = cut_cells(codes[by_code], cell_limit)
     order = live[by_code]
@@ -128,27 +128,25 @@ def rewrite(postings, subscriptions, term, start, order):
     """Bring the postings into this order and tell their subscriptions where they stand now."""
     p, s = postings, subscriptions
     n = len(order)
-    bound = np.empty((5, n), np.float32)
+    bound = np.empty((7, n), np.float32)
     paper = np.empty((2, n), np.float32)
-    owner = np.empty((n, 4), np.uint32)
+    owner = np.empty(n, np.uint32)
     for i in range(n):
         at = start + order[i]
-        for b in range(5):
+        for b in range(7):
             bound[b, i] = p.bound[b, at]
         for b in range(2):
             paper[b, i] = p.paper[b, at]
-        for c in range(4):
-            owner[i, c] = p.owner[at, c]
+        owner[i] = p.owner[at]
     for i in range(n):
         at = start + i
-        for b in range(5):
+        for b in range(7):
             p.bound[b, at] = bound[b, i]
-        p.bound[B_INNER, at] = 0.0
         for b in range(2):
             p.paper[b, at] = paper[b, i]
-        for c in range(4):
-            p.owner[at, c] = owner[i, c]
-        place = np.int64(s.u32[owner[i, O_ROW], S_TERMS])
+        p.paper[P_INNER, at] = 0.0
+        p.owner[at] = owner[i]
+        place = np.int64(s.u32[owner[i], S_TERMS])
         while s.term_ids[place] != term:
             place += 1
         s.terms[place, T_PLACE] = i
@@ -172,7 +170,7 @@ def describe_cell(postings, subscriptions, world, start, begin, end, row):
     low_x, low_y, high_x, high_y = np.inf, np.inf, -np.inf, -np.inf
     least = np.float32(np.inf)
     for i in range(n):
-        owner = p.owner[start + begin + i, O_ROW]
+        owner = p.owner[start + begin + i]
         x, y = unembed(world, s.f64[owner, 0], s.f64[owner, 1], s.f64[owner, 2])
         xs[i], ys[i] = x, y
         low_x, low_y, high_x, high_y = min(low_x, x), min(low_y, y), max(high_x, x), max(high_y, y)
@@ -184,7 +182,7 @@ def describe_cell(postings, subscriptions, world, start, begin, end, row):
     p.rows_f32[row, D_SPATIAL] = least
     for i in range(n):
         inner = boundary_distance(world, xs[i], ys[i], low_x, low_y, high_x, high_y)
-        p.bound[B_INNER, start + begin + i] = min(2.0, inner / world.max_dist * (1.0 - 1e-6))  # finite: 0 * inf is no bound
+        p.paper[P_INNER, start + begin + i] = min(2.0, inner / world.max_dist * (1.0 - 1e-6))  # finite: 0 * inf is no bound
 
 
 @routine

@@ -12,14 +12,13 @@ from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.jit import helper, routine
 from nearcast.kernels.layout import (
     B_ALPHA,
-    B_INNER,
     B_REST,
     B_THETA,
     B_WEIGHT,
+    B_X,
     BLOCK,
     C_POSTINGS_USED,
     D_SPATIAL,
-    G_END,
     G_FIRST,
     G_THETA,
     L_CAPACITY,
@@ -30,7 +29,7 @@ from nearcast.kernels.layout import (
     L_PACKED,
     L_ROWS,
     L_START,
-    O_ROW,
+    P_INNER,
     P_MAX,
     P_SUM,
     S_ALPHA,
@@ -54,12 +53,11 @@ def spatial_threshold(theta, alpha):
 def copy_posting(postings, source, target):
     """Copy one posting."""
     p = postings
-    for b in range(5):
+    for b in range(7):
         p.bound[b, target] = p.bound[b, source]
-    p.paper[P_SUM, target] = p.paper[P_SUM, source]
-    p.paper[P_MAX, target] = p.paper[P_MAX, source]
-    for c in range(4):
-        p.owner[target, c] = p.owner[source, c]
+    for b in range(3):
+        p.paper[b, target] = p.paper[b, source]
+    p.owner[target] = p.owner[source]
 
 
 @routine
@@ -70,15 +68,14 @@ def resize_list(postings, control, term, size_class):
     count = np.int64(head[L_COUNT])
     capacity = np.int64(head[L_CAPACITY])
     room = 1 << size_class
-    links = p.owner.reshape(-1)
-    new = take_chunk(p.free, 0, size_class, links, 4, 0, control, C_POSTINGS_USED, room, min(room, BLOCK))
+    new = take_chunk(p.free, 0, size_class, p.owner, 1, 0, control, C_POSTINGS_USED, room, min(room, BLOCK))
     old = np.int64(head[L_START])
     for i in range(count):
         copy_posting(p, old + i, new + i)
     for b in range((np.int64(head[L_PACKED]) + BLOCK - 1) // BLOCK):
         p.block[new // BLOCK + b] = p.block[old // BLOCK + b]
     if capacity > 0:
-        give_chunk(p.free, 0, power_class(capacity), links, 4, 0, old)
+        give_chunk(p.free, 0, power_class(capacity), p.owner, 1, 0, old)
     head[L_START] = new
     head[L_CAPACITY] = room
 
@@ -107,12 +104,12 @@ def insert_posting(subscriptions, postings, row, at):
     p.bound[B_ALPHA, to] = s.f32[row, S_ALPHA]
     p.bound[B_WEIGHT, to] = s.term_weights[at]
     p.bound[B_REST, to] = np.sqrt(rest)
-    p.bound[B_INNER, to] = 0.0
+    for c in range(3):
+        p.bound[B_X + c, to] = s.f64[row, c]
     p.paper[P_SUM, to] = total
     p.paper[P_MAX, to] = most
-    for c in range(3):
-        p.point[to, c] = s.f64[row, c]
-    p.owner[to, O_ROW] = row
+    p.paper[P_INNER, to] = 0.0
+    p.owner[to] = row
     s.terms[at, T_PLACE] = place
     head[L_COUNT] = place + 1
 
@@ -140,14 +137,14 @@ def remove_posting(subscriptions, postings, at):
     end = np.int64(head[L_COUNT]) - 1
     if place != end:
         copy_posting(p, start + end, start + place)
-        owner = np.int64(p.owner[start + place, O_ROW])
+        owner = np.int64(p.owner[start + place])
         i = np.int64(s.u32[owner, S_TERMS])
         while s.term_ids[i] != term:
             i += 1
         s.terms[i, T_PLACE] = place
     head[L_COUNT] = end
     if end == 0:
-        give_chunk(p.free, 0, power_class(np.int64(head[L_CAPACITY])), p.owner.reshape(-1), 4, 0, start)
+        give_chunk(p.free, 0, power_class(np.int64(head[L_CAPACITY])), p.owner, 1, 0, start)
         head[L_CAPACITY] = 0
 
 

@@ -24,7 +24,6 @@ from nearcast.kernels.layout import (
     S_THETA,
     UNLINKED,
 )
-from nearcast.kernels.postings import set_threshold
 from nearcast.kernels.search import order_found, search
 
 WORK_POSTING, WORK_BLOCK, WORK_SCORED, WORK_FIXED = 4, 4, 16, 400
@@ -64,14 +63,17 @@ def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_
 
 
 @routine
-def raise_threshold(subscriptions, postings, policy, row, counters):
-    """A buffer that has grown past twice its target already holds the scores for a higher threshold."""
+def raise_threshold(subscriptions, policy, row, counters):
+    """A buffer that has grown past twice its target already holds the scores for a higher threshold: cut it there.
+
+    Returns that threshold, which is still to be written, or the old one.
+    """
     s = subscriptions
     size = np.int64(policy.target_size[s.u32[row, S_K]])
     count = np.int64(s.u32[row, S_COUNT])
     theta = s.buffer_f32[np.int64(s.u32[row, S_BUFFER]) * 4 + size - 1]
     if size >= count or theta <= s.f32[row, S_THETA]:
-        return  # ties at the threshold: nothing to drop
+        return s.f32[row, S_THETA]  # ties at the threshold: nothing to drop
     cut(s, row, theta)
-    set_threshold(s, postings, row, theta)
     counters[N_RAISED] += 1
+    return theta

@@ -13,7 +13,7 @@ ARRIVED, DISPLACED, EXPIRED, REFILLED, REGISTERED, UNSUBSCRIBED = 0, 1, 2, 3, 4,
 
 # Columns of `scratch.touched`. An arrival in an otherwise untouched list is told by its place and whom it displaced; any other
 # subscription by its list before the operation.
-E_NUMBER, E_ROW, E_ARRIVAL, E_PLACE, E_LEFT, E_STAMP, E_SCORE = 0, 1, 2, 3, 4, 5, 6
+E_NUMBER, E_ROW, E_ARRIVAL, E_PLACE, E_LEFT, E_STAMP, E_LEFT_BITS, E_BITS = 0, 1, 2, 3, 4, 5, 6, 7
 E_BEFORE, E_COUNT = 3, 4
 
 
@@ -59,14 +59,14 @@ def remember(subscriptions, scratch, events, used, row):
 
 @routine
 def emit_arrival(event, bits, out, seq):
-    """An arrival pushed out the last of the list, or not, and stands at its place."""
-    bits[0] = event[E_SCORE]
+    """An arrival pushed out the last of the list, or not, and stands at its place. Scores come as their bits."""
     row, number = event[E_ROW], event[E_NUMBER]
+    scores = bits.view(np.float32)
     if event[E_LEFT] != 0:
-        message = seq - age(seq, event[E_STAMP])
-        emit(out, seq, row, number, LEFT, DISPLACED, message, event[E_LEFT], bits.view(np.float32)[0])
-    bits[0] = event[7]
-    emit(out, seq, row, number, ENTERED, ARRIVED, seq, event[E_PLACE] + 1, bits.view(np.float32)[0])
+        bits[0] = event[E_LEFT_BITS]
+        emit(out, seq, row, number, LEFT, DISPLACED, seq - age(seq, event[E_STAMP]), event[E_LEFT], scores[0])
+    bits[0] = event[E_BITS]
+    emit(out, seq, row, number, ENTERED, ARRIVED, seq, event[E_PLACE] + 1, scores[0])
 
 
 @routine
@@ -133,4 +133,5 @@ def report(subscriptions, scratch, events, out, seq, arrived, first_live, counte
             emit_arrival(event, bits, out, seq)
         else:
             emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live)
+            subscriptions.flag[event[E_ROW]] = 0
     counters[N_CHANGES] += out.count[0] - before

@@ -72,7 +72,8 @@ def push(heap, size, capacity, score):
 @routine
 def score_posting(messages, policy, query, which, stamp, weight, theta, ids, weights, begin, end, counters):
     """The exact score of the message of a posting of the subscription's keyword `which`; -1 if it cannot reach theta
-    or has an earlier keyword of the subscription, too."""
+    or has an earlier keyword of the subscription, too.
+    """
     slot = np.int64(stamp) & SLOT_MASK
     x, y, z, alpha = query[0], query[1], query[2], query[3]
     place = messages.place[slot]

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.buffers import free_buffer, offer, oldest, remove
+from nearcast.kernels.buffers import age, free_buffer, load_skyband, offer, oldest, purge, remove
 from nearcast.kernels.buffers import link_to as link
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.clock import prefetch, ticks
 from nearcast.kernels.disseminate import filter_candidates, verify
-from nearcast.kernels.jit import kernel, routine
+from nearcast.kernels.jit import helper, kernel, routine
 from nearcast.kernels.layout import (
     C_FREE_ROW,
     C_LIVE,
     C_ROWS,
     C_TERMS_USED,
-    L_COUNT,
+    F_PENDING,
+    F_TOUCHED,
     N_DUE,
     N_EXPIRED,
     N_MESSAGES,
@@ -45,15 +46,16 @@ from nearcast.kernels.layout import (
     UNLINKED,
 )
 from nearcast.kernels.pack import pack_list
-from nearcast.kernels.postings import T_PLACE, insert_posting, needs_packing, remove_posting, set_threshold
+from nearcast.kernels.postings import insert_posting, needs_packing, remove_posting, set_threshold
 from nearcast.kernels.refill import fetch, raise_threshold
 from nearcast.kernels.report import (
     E_ARRIVAL,
+    E_BITS,
     E_LEFT,
+    E_LEFT_BITS,
     E_NUMBER,
     E_PLACE,
     E_ROW,
-    E_SCORE,
     E_STAMP,
     ENTERED,
     LEFT,
@@ -65,8 +67,7 @@ from nearcast.kernels.report import (
     report,
 )
 from nearcast.kernels.segments import span_of
-
-F_TOUCHED, F_PENDING = np.uint8(1), np.uint8(2)
+from nearcast.kernels.trace import TRACE_ON, record_hits, record_refill
 
 
 @routine
@@ -126,58 +127,47 @@ def expire(subscriptions, scratch, message, state, counters):
                 s.flag[row] |= F_PENDING
                 scratch.pending[state[2]] = row
                 state[2] += 1
-        if count > 0:
+        if count > 0 and s.flag[row] & F_PENDING == 0:
             link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, message))
+
+
+@helper
+def note_arrival(subscriptions, scratch, row, score, seq, state, counters):
+    """Offer the message to one buffer and note the change of its list, if there is one."""
+    s = subscriptions
+    before = np.int64(s.u32[row, S_COUNT])
+    k = np.int64(s.u32[row, S_K])
+    last_bits = np.uint32(0)
+    last_stamp = np.uint32(0)
+    if before >= k:
+        last = np.int64(s.u32[row, S_BUFFER]) * 4 + k - 1
+        last_bits = s.buffer_u32[last]
+        last_stamp = s.buffer_u32[last + np.int64(s.u32[row, S_CAPACITY])]
+    place = offer(s, row, score, np.uint32(seq & 0xFFFFFFFF), counters)
+    if place < k and s.flag[row] & F_TOUCHED == 0:
+        event = scratch.touched[state[0]]
+        event[E_NUMBER] = s.u32[row, S_NUMBER]
+        event[E_ROW] = row
+        event[E_ARRIVAL] = 1
+        event[E_PLACE] = place
+        event[E_LEFT] = k if before >= k else 0
+        event[E_STAMP] = last_stamp
+        event[E_LEFT_BITS] = last_bits
+        event[E_BITS] = s.buffer_u32[np.int64(s.u32[row, S_BUFFER]) * 4 + place]
+        state[0] += 1
 
 
 @routine
 def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counters):
     """Offer the message to the buffers of the affected subscriptions and note whose list it changes."""
     s = subscriptions
-    stamp = np.uint32(seq & 0xFFFFFFFF)
-    bits = np.empty(1, np.float32)
     for i in range(hits):
         row = scratch.hit_rows[i]
-        score = scratch.hit_scores[i]
-        before = np.int64(s.u32[row, S_COUNT])
-        k = np.int64(s.u32[row, S_K])
-        scores = np.int64(s.u32[row, S_BUFFER]) * 4
-        capacity = np.int64(s.u32[row, S_CAPACITY])
-        last_score = np.float32(0.0)
-        last_stamp = np.uint32(0)
-        if before >= k:
-            last_score = s.buffer_f32[scores + k - 1]
-            last_stamp = s.buffer_u32[scores + capacity + k - 1]
-        place = offer(s, row, score, stamp, counters)
-        if place < k and s.flag[row] & F_TOUCHED == 0:
-            event = scratch.touched[state[0]]
-            event[E_NUMBER] = s.u32[row, S_NUMBER]
-            event[E_ROW] = row
-            event[E_ARRIVAL] = 1
-            event[E_PLACE] = place
-            event[E_LEFT] = k if before >= k else 0
-            event[E_STAMP] = last_stamp
-            bits[0] = last_score
-            event[E_SCORE] = bits.view(np.uint32)[0]
-            bits[0] = score
-            event[7] = bits.view(np.uint32)[0]
-            state[0] += 1
-        if np.int64(s.u32[row, S_COUNT]) > 2 * np.int64(policy.target_size[k]):
-            raise_threshold(s, postings, policy, row, counters)
-
-
-@routine
-def refill_pending(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, counters):
-    """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again."""
-    s = subscriptions
-    for i in range(pending):
-        row = scratch.pending[i]
-        if s.u32[row, S_COUNT] >= s.u32[row, S_K]:
-            continue
-        theta = fetch(s, messages, index, policy, scratch, row, first_live, seq, counters)
-        if theta != s.f32[row, S_THETA]:
-            set_threshold(s, postings, row, theta)
-            pack_terms(s, postings, policy, row, counters)
+        note_arrival(s, scratch, row, scratch.hit_scores[i], seq, state, counters)
+        if np.int64(s.u32[row, S_COUNT]) > 2 * np.int64(policy.target_size[s.u32[row, S_K]]):
+            theta = raise_threshold(s, policy, row, counters)
+            if theta > s.f32[row, S_THETA]:
+                set_threshold(s, postings, row, theta)
 
 
 @routine
@@ -190,12 +180,37 @@ def pack_terms(subscriptions, postings, policy, row, counters):
             pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
 
 
+@routine
+def settle(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, trace, counters):
+    """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again.
+
+    They stood in no calendar list since, so whatever else of theirs has expired goes first.
+    """
+    s = subscriptions
+    for i in range(pending):
+        row = scratch.pending[i]
+        s.flag[row] &= ~F_PENDING
+        count = purge(s, row, seq, seq - first_live)
+        if count < np.int64(s.u32[row, S_K]):
+            theta = fetch(s, messages, index, policy, scratch, row, first_live, seq, counters)
+            if theta != s.f32[row, S_THETA]:
+                set_threshold(s, postings, row, theta)
+                pack_terms(s, postings, policy, row, counters)
+            if trace.control[TRACE_ON]:
+                record_refill(s, trace, row)
+        elif s.u32[row, S_NEXT] == UNLINKED:
+            stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
+            link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, seq))
+
+
 @kernel
-def advance_shard(subscriptions, postings, messages, index, policy, scratch, out, counters, first_seq, first_live, arrives, log):
+def advance_shard(
+    subscriptions, postings, messages, index, policy, scratch, out, counters, first_seq, first_live, arrives, trace, log
+):
     """Publish messages first_seq, first_seq + 1, … (as many as `arrives`), or let time pass (`arrives` 0, one step).
 
     `first_live[i]` is the oldest live message after step i - 1: step i expires first_live[i]..first_live[i + 1] - 1.
-    `log` receives per step: ticks of the arrival, ticks of the expiry, hits (for percentiles and the floor).
+    `log` receives per step: ticks of the arrival, ticks of the expiry, hits (for percentiles).
     """
     s = subscriptions
     state = np.zeros(3, np.int64)
@@ -208,7 +223,6 @@ def advance_shard(subscriptions, postings, messages, index, policy, scratch, out
             expire(s, scratch, message, state, counters)
         expired = ticks()
         counters[T_EXPIRE] += expired - start
-        verified = expired
         offered = expired
         hits = 0
         if arrives:
@@ -230,75 +244,122 @@ def advance_shard(subscriptions, postings, messages, index, policy, scratch, out
             counters[T_FILTER] += filtered - expired
             counters[T_VERIFY] += verified - filtered
             counters[T_OFFER] += offered - verified
-        touched_by_expiry = state[2]
-        refill_pending(s, postings, messages, index, policy, scratch, touched_by_expiry, live, seq, counters)
+        settle(s, postings, messages, index, policy, scratch, state[2], live, seq, trace, counters)
         refilled = ticks()
         counters[T_REFILL] += refilled - offered
         report(s, scratch, state[0], out, seq, arrives, live, counters)
-        for i in range(state[0]):
-            s.flag[scratch.touched[i, E_ROW]] = 0
         done = ticks()
         counters[T_CHANGES] += done - refilled
         log[step, 0] = offered - expired + done - refilled
         log[step, 1] = expired - start + refilled - offered
         log[step, 2] = hits
+        if trace.control[TRACE_ON]:
+            record_hits(scratch, trace, hits)
+
+
+@routine
+def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin, end):
+    """A row for a new subscription, with its terms and an empty buffer."""
+    s = subscriptions
+    row = s.control[C_FREE_ROW] - 1
+    if row >= 0:
+        s.control[C_FREE_ROW] = s.u32[row, S_NEXT]
+    else:
+        row = s.control[C_ROWS]
+        s.control[C_ROWS] += 1
+    s.control[C_LIVE] += 1
+    n = end - begin
+    size = power_class(n)
+    first = take_chunk(s.free, 1, size, s.terms.reshape(-1), 4, 0, s.control, C_TERMS_USED, 1 << size, 1)
+    for j in range(n):
+        s.term_ids[first + j] = terms[begin + j]
+        s.term_weights[first + j] = weights[begin + j]
+    for c in range(3):
+        s.f64[row, c] = point[c]
+    s.code[row] = code
+    s.f32[row, S_ALPHA] = alpha
+    s.f32[row, S_THETA] = 0.0
+    s.u32[row, S_K] = k
+    s.u32[row, S_COUNT] = 0
+    s.u32[row, S_CAPACITY] = 0
+    s.u32[row, S_TERMS] = first
+    s.u32[row, S_NTERMS] = n
+    s.u32[row, S_NEXT] = UNLINKED
+    s.u32[row, S_NUMBER] = number
+    s.seen[row] = 0
+    s.flag[row] = 0
+    return row
 
 
 @kernel
-def register(subscriptions, postings, messages, index, policy, scratch, out, counters,
-             points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, first_live, newest, rows):  # fmt: skip
+def register(
+    subscriptions, postings, messages, index, policy, scratch, out, counters,
+    points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, first_live, newest, rows, pack_now,
+):  # fmt: skip
     """Register the subscriptions `chosen` of a batch, each with its first list from the message index (paper 6.3)."""
     s = subscriptions
     for i in chosen:
-        row = s.control[C_FREE_ROW] - 1
-        if row >= 0:
-            s.control[C_FREE_ROW] = s.u32[row, S_NEXT]
-        else:
-            row = s.control[C_ROWS]
-            s.control[C_ROWS] += 1
-        s.control[C_LIVE] += 1
+        begin, end = offsets[i], offsets[i + 1]
+        row = new_row(s, points[i], codes[i], alphas[i], ks[i], numbers[i], terms, weights, begin, end)
         rows[i] = row
-        for c in range(3):
-            s.f64[row, c] = points[i, c]
-        n = offsets[i + 1] - offsets[i]
-        size = power_class(n)
-        first = take_chunk(s.free, 1, size, s.terms.reshape(-1), 4, 0, s.control, C_TERMS_USED, 1 << size, 1)
-        for j in range(n):
-            s.term_ids[first + j] = terms[offsets[i] + j]
-            s.term_weights[first + j] = weights[offsets[i] + j]
-        s.code[row] = codes[i]
-        s.f32[row, S_ALPHA] = alphas[i]
-        s.f32[row, S_THETA] = 0.0
-        s.u32[row, S_K] = ks[i]
-        s.u32[row, S_COUNT] = 0
-        s.u32[row, S_CAPACITY] = 0
-        s.u32[row, S_TERMS] = first
-        s.u32[row, S_NTERMS] = n
-        s.u32[row, S_NEXT] = UNLINKED
-        s.u32[row, S_NUMBER] = numbers[i]
-        s.seen[row] = 0
-        s.flag[row] = 0
         if newest >= first_live:
             s.f32[row, S_THETA] = fetch(s, messages, index, policy, scratch, row, first_live, newest, counters)
-        for at in range(first, first + n):
+        first = np.int64(s.u32[row, S_TERMS])
+        for at in range(first, first + end - begin):
             insert_posting(s, postings, row, at)
-        pack_terms(s, postings, policy, row, counters)
-        stamps = np.int64(s.u32[row, S_BUFFER]) * 4
-        for j in range(list_length(s, row)):
-            back = (newest - np.int64(s.buffer_u32[stamps + np.int64(s.u32[row, S_CAPACITY]) + j])) & 0xFFFFFFFF
-            score = s.buffer_f32[stamps + j]
-            emit(out, newest, row, numbers[i], ENTERED, REGISTERED, newest - back, j + 1, score)
+        if pack_now:
+            pack_terms(s, postings, policy, row, counters)
+        tell_list(s, out, row, newest, ENTERED, REGISTERED)
+
+
+@kernel
+def adopt(
+    subscriptions, postings,
+    points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
+    thetas, entry_offsets, entry_scores, entry_seqs,
+):  # fmt: skip
+    """Take subscriptions over with their thresholds and buffers, as a snapshot holds them."""
+    s = subscriptions
+    for i in chosen:
+        begin, end = offsets[i], offsets[i + 1]
+        row = new_row(s, points[i], codes[i], alphas[i], ks[i], numbers[i], terms, weights, begin, end)
+        rows[i] = row
+        s.f32[row, S_THETA] = thetas[i]
+        a, b = entry_offsets[i], entry_offsets[i + 1]
+        stamps = np.empty(b - a, np.uint32)
+        for j in range(b - a):
+            stamps[j] = np.uint32(entry_seqs[a + j] & 0xFFFFFFFF)
+        if load_skyband(s, row, np.arange(b - a), entry_scores[a:b], stamps, newest) > 0:
+            link(s.due, s.u32, row, oldest(stamps, 0, b - a, newest))
+        first = np.int64(s.u32[row, S_TERMS])
+        for at in range(first, first + end - begin):
+            insert_posting(s, postings, row, at)
+
+
+@kernel
+def pack_lists(subscriptions, postings, policy, terms, counters):
+    """Pack every list that needs it: after many subscriptions at once."""
+    for term in range(terms):
+        if needs_packing(postings.lists[term]):
+            pack_list(subscriptions, postings, policy.world, term, policy.limits, counters)
+
+
+@routine
+def tell_list(subscriptions, out, row, newest, kind, cause):
+    """Report the whole list of a subscription, as it enters or leaves with it."""
+    s = subscriptions
+    scores = np.int64(s.u32[row, S_BUFFER]) * 4
+    stamps = scores + np.int64(s.u32[row, S_CAPACITY])
+    for j in range(list_length(s, row)):
+        message = newest - age(newest, s.buffer_u32[stamps + j])
+        emit(out, newest, row, s.u32[row, S_NUMBER], kind, cause, message, j + 1, s.buffer_f32[scores + j])
 
 
 @kernel
 def unregister(subscriptions, postings, policy, out, counters, row, newest):
-    """Take a subscription out of lists, calendar and memory; its list leaves it."""
+    """Take a subscription out of lists, calendar and memory; its list leaves with it."""
     s = subscriptions
-    stamps = np.int64(s.u32[row, S_BUFFER]) * 4
-    for j in range(list_length(s, row)):
-        back = (newest - np.int64(s.buffer_u32[stamps + np.int64(s.u32[row, S_CAPACITY]) + j])) & 0xFFFFFFFF
-        score = s.buffer_f32[stamps + j]
-        emit(out, newest, row, s.u32[row, S_NUMBER], LEFT, UNSUBSCRIBED, newest - back, j + 1, score)
+    tell_list(s, out, row, newest, LEFT, UNSUBSCRIBED)
     first = np.int64(s.u32[row, S_TERMS])
     n = np.int64(s.u32[row, S_NTERMS])
     for at in range(first, first + n):
