@@ -113,13 +113,16 @@ NOW = {
     "whose least threshold is {least:.6g}",
     "early": "early termination stops before it at {word!r}: from there on this message scores at most {best:.6g} with "
     "any of the group, and the least threshold is {least:.6g}",
-    "bound": "the first bound rejects it at {word!r}: it can score at most {best:.6g}, the threshold is {least:.6g}",
+    "length": "the bound by lengths rejects it at {word!r}: that word and all that may follow bring the score to at most "
+    "{best:.6g}, the threshold is {least:.6g}",
+    "point": "its distance rejects it at {word!r}: at that distance it can score at most {best:.6g}, the threshold is "
+    "{least:.6g}",
     "prefix": "{word!r} lies outside its location-aware prefix: the words from there on bring the score to at most "
     "{best:.6g}, the threshold is {least:.6g}",
     "unseen": "the bound for unseen keywords rejects it after {word!r}: the rest can bring the score to at most "
     "{best:.6g}, the threshold is {least:.6g}",
-    "point": "its distance rejects it at {word!r}: at that distance it can score at most {best:.6g}, the threshold is "
-    "{least:.6g}",
+    "spatial": "its cell's distance rejects it: even with all words in common it can score at most {best:.6g}, the "
+    "threshold is {least:.6g}",
     "score": "verification rejects it: it scores {best:.6g}, the threshold is {least:.6g}",
 }
 PASSED = "passed"
@@ -180,8 +183,8 @@ def judge(postings: Postings, policy: Policy, place: int, message: Message, j: i
     term, weight = int(message.terms[j]), float(message.weights[j])
     head = p.lists[term].astype(np.int64)
     posting = int(head[at.L_START]) + place
-    theta, alpha, own, rest, to_border = (float(value) for value in p.bound[:, posting])
-    after, most_after = (float(value) for value in p.paper[:, posting])
+    theta, alpha, own, rest = (float(value) for value in p.bound[: at.B_X, posting])
+    after, most_after, to_border = (float(value) for value in p.paper[:, posting])
     near, inner = 1.0, 0.0
     if place < head[at.L_PACKED]:
         cells, first = int(head[at.L_CELLS]), int(head[at.L_ROWS])
@@ -204,19 +207,17 @@ def judge(postings: Postings, policy: Policy, place: int, message: Message, j: i
             best = best_of_group(row, near, weight, message, j, bool(on[at.W_LENGTH]))
             if active and best + slack < row[at.G_THETA]:
                 return Verdict(term, rule, best, float(row[at.G_THETA]))
-    ssim = near - inner
-    by_length = own * weight + rest * float(message.length[j + 1])
     by_prefix = float(message.most[j]) * (own + after)
     by_unseen = own * weight + min(after * float(message.most[j + 1]), float(message.total[j + 1]) * most_after)
-    text = by_length if on[at.W_LENGTH] else 1.0
-    tests = [("bound", on[at.W_LENGTH] or not (on[at.W_PREFIX] or on[at.W_UNSEEN]), text, ssim)]
-    tests.append(("prefix", on[at.W_PREFIX], by_prefix, ssim))
-    tests.append(("unseen", on[at.W_UNSEEN], min(text, by_unseen), ssim))
-    if on[at.W_LENGTH] and on[at.W_UNSEEN]:
-        text = min(text, by_unseen)
-    chord = float(np.linalg.norm(p.point[posting, :3] - message.point))
-    tests.append(("point", on[at.W_POINT], text, max(0.0, 1.0 - chord / policy.world.max_dist)))
-    for rule, active, tsim, ssim in tests:
+    tests = [("prefix", on[at.W_PREFIX], near - inner, by_prefix), ("unseen", on[at.W_UNSEEN], near - inner, by_unseen)]
+    if on[at.W_LENGTH]:
+        by_length = own * weight + rest * float(message.length[j + 1])
+        chord = float(np.linalg.norm(p.bound[at.B_X :, posting] - message.point))
+        nearer = min(near, max(0.0, 1.0 - chord / policy.world.max_dist))
+        tests[:0] = [("length", True, near, by_length), ("point", on[at.W_POINT], nearer, by_length)]
+    else:
+        tests.append(("spatial", not (on[at.W_PREFIX] or on[at.W_UNSEEN]), near - inner, 1.0))
+    for rule, active, ssim, tsim in tests:
         best = best_score(alpha, ssim, tsim)
         if active and best + slack < theta:
             return Verdict(term, rule, best, theta)
