@@ -89,8 +89,8 @@ def refined_prefix(own: Vector, other: Vector, text_least: float) -> int:
     """pref+(s|m), Definition 5: the same, but each word of m counts with the greatest weight still to come, not with 1.
 
     If no word of the prefix is common, the pair can be skipped (Theorem 1). With the two vectors exchanged it is
-    pref+(m|s), Definition 9, which the group rules stand on (Lemma 4). Where m has no ψ[i + 1], its first less rare word
-    takes that place: nothing before it can be common any more.
+    pref+(m|s), Definition 9, which the group rules stand on (Lemma 4). Where m has no ψ[i + 1], its first word that is
+    less rare takes that place: nothing before it can be common any more.
     """
     (terms, weights), (other_terms, other_weights) = own, other
     meets = np.searchsorted(-other_terms.astype(np.int64), -terms.astype(np.int64))
@@ -156,10 +156,10 @@ def early_stop(
 
 
 def spatial_threshold(theta: float, alpha: float) -> float:
-    """λ_S, Equation 8: with a smaller SSim even TSim = 1 misses theta. A cell whose least λ_S is above SSimUB_out can be
-    skipped (Lemma 6).
+    """λ_S, Equation 8: with a smaller SSim even TSim = 1 misses theta.
 
-    With alpha = 0 the place does not count: infinite if words alone cannot reach theta, minus infinite if they can.
+    A cell whose least λ_S is above SSimUB_out can be skipped (Lemma 6). With alpha = 0 the place does not count:
+    infinite if words alone cannot reach theta, minus infinite if they can.
     """
     missing = theta - (1.0 - alpha)
     if alpha <= 0.0:

@@ -1,8 +1,8 @@
 """Why a message stands in a subscription's list, or does not: the parts of its score, word by word, and the rule that
 turns it away.
 
-`judge` walks dissemination's rules for one posting in the order of `kernels.disseminate.filter_candidates`, over the same
-list, cell and group, by the definitions of `nearcast.bounds`.
+`judge` walks dissemination's rules for one posting in the order of `kernels.disseminate.filter_candidates`, over the
+same list, cell and group, by the definitions of `nearcast.bounds`.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ NOW = {
     "whose least threshold is {least:.6g}",
     "early": "early termination stops before it at {word!r}: from there on this message scores at most {best:.6g} with "
     "any of the group, and the least threshold is {least:.6g}",
-    "length": "the bound by lengths rejects it at {word!r}: that word and all that may follow bring the score to at most "
-    "{best:.6g}, the threshold is {least:.6g}",
+    "length": "the bound by lengths rejects it at {word!r}: that word and all that may follow bring the score to at "
+    "most {best:.6g}, the threshold is {least:.6g}",
     "point": "its distance rejects it at {word!r}: at that distance it can score at most {best:.6g}, the threshold is "
     "{least:.6g}",
     "prefix": "{word!r} lies outside its location-aware prefix: the words from there on bring the score to at most "
@@ -155,10 +155,8 @@ def verdicts(
     own = subscriptions.terms[terms_of(subscriptions, row)]
     slot = seq & at.SLOT_MASK
     theirs = messages.terms[span_of(messages, slot)]
-    weights = theirs[:, 1].copy().view(np.float32)
-    message = Message(
-        messages.place[slot, :3].astype(np.float32), theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights)
-    )
+    point, weights = messages.place[slot, :3].astype(np.float32), theirs[:, 1].copy().view(np.float32)
+    message = Message(point, theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights))
     _, mine, yours = np.intersect1d(own[:, T_ID], message.terms, assume_unique=True, return_indices=True)
     pairs = zip(own[mine[::-1], T_PLACE].tolist(), yours[::-1].tolist(), strict=True)
     return [judge(postings, policy, place, message, j) for place, j in pairs]
@@ -242,7 +240,7 @@ def reason(
     seq: int,
     word: Callable[[int], str],
 ) -> str:
-    """Why a live message that is not in the list is not: what becomes of it now, in one sentence ("" if nothing matches).
+    """Why a live message is not in the list: what becomes of it now, in one sentence ("" without a common word).
 
     `buffer` holds scores, messages and dominance counters, best first.
     """
