@@ -1,0 +1,5 @@
+"""`python -m nearcast` is `nearcast`."""
+
+from nearcast.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The demo: a seeded stream of made-up messages at real places, and lists that re-rank in the terminal."""
