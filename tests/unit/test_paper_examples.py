@@ -7,7 +7,10 @@ every number that the text gives (weights are not of unit length there, either).
 
 from __future__ import annotations
 
+import ast
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,3 +152,29 @@ def test_e_coupons(make) -> None:
 def best(engine: Engine | ReferenceEngine) -> list[str | None]:
     """The top-1 answer of each user."""
     return [engine.top(user)[0].id for user in ("u1", "u2", "u3")]
+
+
+def defined_in(file: Path) -> set[str]:
+    """Names of a module: functions, classes, methods, and what is assigned at its top."""
+    tree = ast.parse(file.read_text())
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    return names | {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+
+
+def test_the_paper_map_names_what_exists() -> None:
+    """Every `file.py:name` of docs/paper-map.md is there, and everything that the paper numbers is on it."""
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "paper-map.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)(?::(\w+))?`", text)
+    assert len(named) > 100
+    for file, name in named:
+        places = [root / "tests" / file, root / "src" / "nearcast" / file]
+        found = [place for place in places if place.exists()]
+        assert found, f"{file} does not exist"
+        assert not name or name in defined_in(found[0]), f"{file} has no {name}"
+    numbers = {"Definition": 11, "Lemma": 6, "Theorem": 6, "Equation": 13, "Example": 6, "Algorithm": 2}
+    rows = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
+    for kind, count in numbers.items():
+        missing = {i for i in range(1, count + 1) if not re.search(rf"\b{kind} {i}\b", rows)}
+        assert not missing, (kind, missing)
