@@ -1,35 +1,30 @@
 """The public API, the same for every engine: check, encode, number, hand over columns, name what comes back.
 
-A subclass is the machinery behind it. It gets only accepted input, as columns, and answers with columns.
+The machinery behind it (`machinery`) gets only accepted input, as columns, and answers with columns.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from nearcast import checkpoint, intake, tables
 from nearcast.changes import NO_CHANGES, ChangeColumns, as_changes, as_table
 from nearcast.envelopes import Envelope, Envelopes
-from nearcast.errors import DamagedSnapshot, InvalidInput, RowError, UnknownMessage
-from nearcast.explanation import Explanation, Vector, explain
+from nearcast.errors import DamagedSnapshot, RowError, UnknownMessage
+from nearcast.explanation import Explanation, explain
 from nearcast.intake import MessageBatch, MessageRows, SubscriptionBatch, SubscriptionRows
-from nearcast.model import Change, Last, Ranked, Window, Within
+from nearcast.machinery import Machinery
+from nearcast.machinery import Scores as Scores
+from nearcast.model import Change, Ranked
 from nearcast.registry import Registry
-from nearcast.snapshot import Contents
-from nearcast.space import Space
-from nearcast.text import TermVectors, Vocabulary, Words
-
-Scores = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""A list, best first: messages and their scores."""
+from nearcast.text import TermVectors, Words
 
 
 class Subscription(NamedTuple):
@@ -56,26 +51,8 @@ class Stats:
     counters: Mapping[str, float]
 
 
-class Frontend(ABC):
+class Frontend(Machinery):
     """Base of `Engine` and `ReferenceEngine`."""
-
-    kind: ClassVar[str]
-    """Names the engine in its snapshots."""
-    version: ClassVar[int] = 1
-    """Of the snapshots; raised when what they hold changes."""
-
-    def __init__(self, window: Window, space: Space, vocabulary: Vocabulary | None = None) -> None:
-        for field, value, kinds in (("window", window, Last | Within), ("space", space, Space)):
-            if not isinstance(value, kinds):
-                raise InvalidInput(field, f"takes a {field}, not {intake.brief(value)}")
-        if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-            raise InvalidInput("vocabulary", f"takes a Vocabulary or None, not {intake.brief(vocabulary)}")
-        self.window = window
-        self.space = space
-        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
-        self._registry = Registry()
-        self._log = Envelopes()
-        self._now = intake.NEVER
 
     # --- One operation ---
 
@@ -161,7 +138,7 @@ class Frontend(ABC):
     def explain(self, id: str, seq: int) -> Explanation:
         """Why a live message is in a subscription's list, or why not."""
         slot = self._registry.slot(id)
-        if not isinstance(seq, int | np.integer) or not self._log.start <= seq < self._log.end:
+        if isinstance(seq, bool) or not isinstance(seq, int | np.integer) or not self._log.start <= seq < self._log.end:
             raise UnknownMessage(seq)
         seq = int(seq)
         registered, envelope = self._registry.row(slot), self._log.get(seq)
@@ -192,26 +169,6 @@ class Frontend(ABC):
             vocabulary=len(self.vocabulary),
             counters=self._counters(),
         )
-
-    @property
-    def subscriptions(self) -> int:
-        """How many are registered."""
-        return len(self._registry)
-
-    @property
-    def window_size(self) -> int:
-        """How many messages are live."""
-        return len(self._log)
-
-    @property
-    def newest_seq(self) -> int:
-        """The newest accepted message, -1 before the first."""
-        return self._log.end - 1
-
-    @property
-    def time(self) -> int | None:
-        """The newest time seen, None before the first."""
-        return None if self._now == intake.NEVER else self._now
 
     def __iter__(self) -> Iterator[str]:
         """The ids of all subscriptions, in order of registration."""
@@ -256,11 +213,6 @@ class Frontend(ABC):
             raise DamagedSnapshot(f"{path}: its parts do not fit together ({error!r})") from error
         return engine
 
-    @classmethod
-    def _revive(cls, window: Window, space: Space, vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Self:
-        """An empty engine with the settings that `_settings` gave."""
-        return cls(window, space, vocabulary, **settings)
-
     # --- Inside ---
 
     def _enrol(self, rows: SubscriptionRows) -> ChangeColumns:
@@ -284,63 +236,3 @@ class Frontend(ABC):
         changes = self._accept(batch, vectors)
         self._log.drop_before(self._first_live(self.newest_seq, stamp))
         return changes
-
-    def _first_live(self, newest: int, now: int) -> int:
-        """The oldest live message once `newest` has arrived and it is `now`."""
-        if isinstance(self.window, Last):
-            return max(0, newest + 1 - self.window.count)
-        return self._log.newer_than(now - self.window.duration_ms)
-
-    # --- What a subclass is ---
-
-    @abstractmethod
-    def _register(self, batch: SubscriptionBatch, vectors: TermVectors) -> ChangeColumns:
-        """Take subscriptions and give each its first list (cause `registered`)."""
-
-    @abstractmethod
-    def _remove(self, slot: int) -> ChangeColumns:
-        """Forget a subscription; all of its list leaves (cause `unsubscribed`)."""
-
-    @abstractmethod
-    def _accept(self, batch: MessageBatch, vectors: TermVectors) -> ChangeColumns:
-        """Take messages one after the other. They stand in the log already: `newest_seq` is the last of them."""
-
-    @abstractmethod
-    def _advance(self, now: int) -> ChangeColumns:
-        """Let time pass; `now` never runs backwards."""
-
-    @abstractmethod
-    def _list(self, slot: int) -> Scores:
-        """A list, best first."""
-
-    @abstractmethod
-    def _vector(self, slot: int) -> Vector:
-        """The terms and weights of a subscription."""
-
-    @abstractmethod
-    def _message_vector(self, seq: int) -> Vector:
-        """The terms and weights of a live message."""
-
-    @abstractmethod
-    def _threshold(self, slot: int) -> float:
-        """What a message must score for this subscription to be looked at; 0 = it only has to match."""
-
-    def _save(self) -> Contents:
-        """The state beside what the base class keeps (settings, vocabulary, registry, log)."""
-        raise NotImplementedError
-
-    def _load(self, saved: Contents) -> None:
-        """Take up, in an engine just made, the state that `_save` gave. All else stands already."""
-        raise NotImplementedError
-
-    def _settings(self) -> dict[str, Any]:
-        """The engine's own settings, of JSON's types; see `_revive`."""
-        return {}
-
-    def _reason(self, slot: int, seq: int) -> str:
-        """More about why a live message is not in the list, for `explain`."""
-        return ""
-
-    def _counters(self) -> Mapping[str, float]:
-        """The engine's own numbers for `stats`."""
-        return {}

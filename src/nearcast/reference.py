@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from nearcast import changes as c
 from nearcast.changes import ChangeColumns, columns_of
 from nearcast.explanation import Vector
-from nearcast.frontend import Frontend, Scores
+from nearcast.frontend import Frontend
 from nearcast.intake import MessageBatch, SubscriptionBatch
 from nearcast.kernels.brute import rank_all
+from nearcast.machinery import Scores
 from nearcast.model import Window
 from nearcast.snapshot import Contents
 from nearcast.space import Space
@@ -121,18 +122,13 @@ class ReferenceEngine(Frontend):
 
     def _remove(self, slot: int) -> ChangeColumns:
         row = self._slots.index(slot)
-        seqs, scores = self._list(slot)
+        ranked = self._lists.ranked(row)
         self._table.delete(row, row + 1)
         del self._slots[row]
         self._k, self._alpha = np.delete(self._k, row), np.delete(self._alpha, row)
-        lists = self._lists
-        self._lists = Lists(
-            np.delete(lists.seqs, row, 0), np.delete(lists.scores, row, 0), np.delete(lists.counts, row)
-        )
-        ranked = enumerate(zip(seqs.tolist(), scores.tolist(), strict=True), 1)
-        return columns_of(
-            [(self.newest_seq, slot, c.LEFT, m, rank, score, c.UNSUBSCRIBED) for rank, (m, score) in ranked]
-        )
+        seqs, scores, counts = self._lists
+        self._lists = Lists(np.delete(seqs, row, 0), np.delete(scores, row, 0), np.delete(counts, row))
+        return columns_of([(self.newest_seq, slot, c.LEFT, m, *place, c.UNSUBSCRIBED) for m, place in ranked.items()])
 
     def _accept(self, batch: MessageBatch, vectors: TermVectors) -> ChangeColumns:
         rows: list[Row] = []
