@@ -2,9 +2,13 @@
 
 import random
 
+import pytest
+
 from nearcast.changes import replay
 from nearcast.model import Change, last, within
 from support.state import pairs
+
+pytestmark = pytest.mark.lanes
 
 RAMEN = {"ramen": 1}
 

@@ -7,6 +7,8 @@ from nearcast.model import last, within
 from nearcast.space import plane
 from support.state import pairs, seqs
 
+pytestmark = pytest.mark.lanes
+
 RAMEN = {"ramen": 1.0}  # one keyword with its own weight: weight 1, so scores can be told by hand
 
 

@@ -8,6 +8,8 @@ from nearcast.intake import MAX_TIME
 from nearcast.model import last, within
 from support.state import seqs
 
+pytestmark = pytest.mark.lanes
+
 
 def listening(make, window):
     engine = make(window)

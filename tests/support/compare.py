@@ -1,8 +1,10 @@
 """Two engines side by side on one random stream: after every operation they must agree on everything."""
 
+from dataclasses import replace
 from itertools import zip_longest
 
 from nearcast.changes import replay
+from nearcast.frontend import Frontend
 from support.streams import World
 
 
@@ -40,6 +42,7 @@ def compare(factory, reference_factory, seed, operations, refusals=True, every=5
                 check([(ranked.seq, ranked.score) for ranked in top], rebuilt.get(id, []), f"list of {id}")
                 if full:
                     check(top, reference.top(id), f"list of {id}")
+                    explain(engine, reference, id, number)
         except Exception as error:
             context = "\n  ".join(repr(operation)[:2000] for operation in recent)
             settings = f"{world.window}, {world.space}, {'fitted' if world.corpus else 'learned'} vocabulary"
@@ -47,6 +50,17 @@ def compare(factory, reference_factory, seed, operations, refusals=True, every=5
                 f"seed {seed}, operation {number} ({settings})\n{error}\nlast operations:\n  {context}"
             ) from error
     return operations
+
+
+def explain(engine, reference, id, number):
+    """One live message explained by both: they agree on all but thresholds and what an engine says of its own rules."""
+    if isinstance(reference, Frontend) and reference.window_size:
+        seq = reference.newest_seq - number % reference.window_size
+        want = reference.explain(id, seq)
+        got = engine.explain(id, seq)
+        check(replace(got, threshold=want.threshold, outcome=want.outcome), want, f"explanation of {seq} for {id}")
+        assert got.outcome
+        assert got.threshold <= want.threshold or not got.threshold
 
 
 def check(got, want, what):
