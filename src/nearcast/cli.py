@@ -110,7 +110,7 @@ def demo(
     from nearcast.warmup import warm_up_with_progress
 
     warm_up_with_progress(quiet=True)
-    show(messages=messages, rate=rate, seed=seed, plain=plain or not sys.stdout.isatty())
+    show(messages=messages, rate=rate, seed=seed, plain=plain)
 
 
 @app.command()

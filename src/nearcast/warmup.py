@@ -5,6 +5,7 @@ A minute or two after an installation or a new version; afterwards each process 
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from nearcast.engine import Engine
 from nearcast.model import last, within
 from nearcast.reference import ReferenceEngine
 from nearcast.space import earth, plane
+from nearcast.text import Vocabulary
 
 OURS = "nearcast."
 
@@ -64,7 +66,8 @@ def warm_up(tell: Callable[[str, str], None] = lambda kernel, part: None) -> Rep
     watcher = Watcher(tell)
     event.register("numba:compile", watcher)
     try:
-        exercise()
+        if kernels.CACHE_DIR is not None:
+            exercise()
     finally:
         event.unregister("numba:compile", watcher)
     return Report(watcher.compiled, time.perf_counter() - start, kernels.CACHE_DIR)
@@ -74,7 +77,7 @@ def warm_up_with_progress(*, quiet: bool) -> None:
     """The same with a line that says what is being compiled; `quiet` says nothing if everything is compiled."""
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("Compiling"), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks: list[TaskID] = []
 
         def tell(kernel: str, part: str) -> None:
@@ -90,17 +93,27 @@ def warm_up_with_progress(*, quiet: bool) -> None:
     if report.folder is None:
         console.print("Nothing to compile: NUMBA_DISABLE_JIT is set, so kernels run as plain Python.")
     elif report.compiled:
-        console.print(f"Compiled {len(report.compiled)} kernels in {report.seconds:.0f} s into {report.folder}")
+        console.print(
+            f"Compiled {len(report.compiled)} kernels in {report.seconds:.0f} s into {report.folder}", soft_wrap=True
+        )
     elif not quiet:
-        console.print(f"All kernels are compiled already, in {report.folder} (checked in {report.seconds:.1f} s)")
+        where = f"in {report.folder} (checked in {report.seconds:.1f} s)"
+        console.print(f"All kernels are compiled already, {where}", soft_wrap=True)
 
 
 def exercise() -> None:
     """Every operation of every engine, on both windows and in both spaces, on one thread and on two."""
+    Vocabulary.fit(["vegan ramen", "hot soup"])
     for space in (earth(max_km=100), plane(-10, -10, 10, 10)):
+        space.ssim(0.0, 0.0, 1.0, 1.0)
+        space.cell_rect(0, 0)
         for window in (last(30), within(seconds=30)):
-            for engine in (Engine(window, space), Engine(window, space, threads=2)):
+            for threads in (1, 2):
+                engine = Engine(window, space, threads=threads)
                 run(engine)
+                with tempfile.TemporaryDirectory(prefix="nearcast-") as folder:
+                    engine.snapshot(Path(folder) / "snapshot")
+                    Engine.restore(Path(folder) / "snapshot").stats()
             run(ReferenceEngine(window, space))
 
 

@@ -35,7 +35,7 @@ WISHES = (
     Wish("gigs", "live jazz blues tickets", "London", 5, 0.2),
     Wish("grid", "power outage blackout", "Houston", 4, 0.8),
     Wish("flood", "storm flood warning", "Manila", 5, 0.6),
-    Wish("flat", "flat room balcony rent", "São Paulo", 3, 0.5),
+    Wish("flat", "room flat balcony rent", "São Paulo", 3, 0.5),
     Wish("trains", "train delayed cancelled", "Sydney", 5, 0.7),
 )
 

@@ -68,10 +68,10 @@ class Screen:
         frame.split_column(
             Layout(self.title(width), size=1),
             Layout(self.grid(columns, lines, width, tall), size=lines * tall),
-            Layout(self.messages(height - lines * tall - 4), ratio=1),
+            Layout(self.messages(height - lines * tall - 4, width), ratio=1),
             Layout(self.status(width), size=1),
         )
-        yield frame
+        yield from console.render(frame, options.update(height=height))
 
     def title(self, width: int) -> Table:
         """What this is; during a burst, its headline."""
@@ -94,10 +94,10 @@ class Screen:
         """One list."""
         wish = shown.wish
         table = Table.grid(expand=True, padding=(0, 1, 0, 0))
-        table.add_column(width=3)
+        table.add_column(width=2)
         table.add_column(width=4)
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        table.add_column(justify="right", no_wrap=True)
+        table.add_column(justify="right", width=6)
         table.add_column(width=1)
         inside = tall - 2
         for rank, row in enumerate(shown.rows[:inside], 1):
@@ -107,9 +107,9 @@ class Screen:
         taste = f"[bright_black]k {wish.k}  α {wish.alpha}[/]"
         return Panel(
             table,
-            title=f"[bold cyan]{wish.id}[/] [white]{wish.words}[/]",
+            title=f"[bold cyan]{wish.id}[/] [default]“{wish.words}”[/]",
             title_align="left",
-            subtitle=f"[bright_black]near[/] {wish.city}  {taste}",
+            subtitle=f"[bright_black]near[/] [default]{wish.city}[/]  {taste}",
             subtitle_align="right",
             border_style="bright_black",
             box=box.ROUNDED,
@@ -129,10 +129,10 @@ class Screen:
         left = 1 - (self.now - row.post.time) / (WINDOW_S * 1000)
         life = LIFE[min(len(LIFE) - 1, max(0, int(left * len(LIFE))))]
         table.add_row(
-            Text.assemble((str(rank), "bold"), " ", mark),
+            Text.assemble((str(rank), "bold"), mark),
             Text(f"{row.score:.2f}", "cyan"),
             Text(row.post.text, style),
-            Text(f"{row.km:.0f} km", "bright_black"),
+            Text(distance(row.km), "bright_black"),
             Text(life, "red" if left < 0.2 else "bright_black"),
         )
 
@@ -141,25 +141,35 @@ class Screen:
         age = self.now - gone.at
         if age < GONE_MS:
             style = "red" if age < FLASH_MS else "bright_black"
-            text, cause = Text(gone.row.post.text, f"{style} strike"), Text(gone.cause, style)
-            table.add_row("", Text("—", style), text, cause, "")
+            text = Text.assemble((gone.cause, style), " ", (gone.row.post.text, f"{style} strike"))
+            table.add_row("", Text("  —", style), text, "", "")
 
-    def messages(self, inside: int) -> Panel:
+    def messages(self, inside: int, width: int) -> Panel:
         """The stream, newest at the bottom, with the lists that each message entered."""
+        wide = 21 if width >= 100 else 14
         table = Table.grid(expand=True, padding=(0, 1, 0, 0))
         table.add_column(justify="right", width=6)
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        table.add_column(no_wrap=True, justify="right")
-        table.add_column(no_wrap=True, justify="right", width=9)
+        table.add_column(no_wrap=True, justify="right", width=6, style="bold cyan")
+        table.add_column(no_wrap=True, justify="right", width=wide, style="bright_black")
+        table.add_column(no_wrap=True, justify="right", width=9, style="bright_black")
         for post, shown, lists in self.landed[-inside:] if inside > 0 else ():
-            where = Text(f"{post.place.name} {post.place.country}", "bright_black")
-            style = "green" if shown else ""
-            names = Text(" ".join(shown), "bold cyan")
-            text = Text.assemble((post.text, style), "  ", names)
-            count = Text(f"{lists} lists" if lists != 1 else "1 list", "bright_black")
-            table.add_row(Text(f"{post.time / 1000:.1f}", "bright_black"), text, where, count)
-        title = "[bold]incoming[/] [bright_black]and how many lists each entered[/]"
-        return Panel(table, title=title, title_align="left", border_style="bright_black", box=box.ROUNDED, padding=0)
+            text = Text(post.text, "green" if shown else "")
+            where = Text(post.place.name)
+            where.truncate(wide - 3, overflow="ellipsis")
+            where.append(f" {post.place.country}")
+            count = "1 list" if lists == 1 else f"{lists} lists"
+            table.add_row(Text(f"{post.time / 1000:.1f}", "bright_black"), text, Text(" ".join(shown)), where, count)
+        return Panel(
+            table,
+            title="[bold]incoming[/] [bright_black]and how many lists each entered[/]",
+            title_align="left",
+            subtitle=f"[green]●[/] new  [green]▲[/][yellow]▼[/] moved  [bright_black]{LIFE[::-1]} time left[/]",
+            subtitle_align="right",
+            border_style="bright_black",
+            box=box.ROUNDED,
+            padding=0,
+        )
 
     def status(self, width: int) -> Table:
         """Rates and latencies; more of them where there is room."""
@@ -167,7 +177,7 @@ class Screen:
         parts = [
             f"[bold]{n.messages:,}[/] messages",
             f"[bold]{n.per_second:.0f}[/]/s",
-            f"publish [bold]{n.median_us / 1000:.2f}[/] ms, p99 [bold]{n.p99_us / 1000:.2f}[/]",
+            f"publish [bold]{n.median_us / 1000:.2f}[/] ms, p99 [bold]{n.p99_us / 1000:.2f}[/] ms",
             f"[bold]{n.subscriptions:,}[/] lists",
             f"[bold]{n.live:,}[/] live of {WINDOW_S} s",
             f"[bold]{n.changes:,}[/] changes",
@@ -180,6 +190,11 @@ class Screen:
                 break
             shown = longer
         return spread(shown, right)
+
+
+def distance(km: float) -> str:
+    """A distance in at most six characters."""
+    return f"{km:.1f} km" if km < 9.95 else f"{km:.0f} km" if km < 999.5 else "far"
 
 
 def spread(left: Text, right: Text) -> Table:

@@ -70,19 +70,21 @@ class Demo:
         return Screen(list(self.lists.values()), list(self.landed), now, self.numbers())
 
     def summary(self) -> str:
-        """What has happened, in a line."""
+        """What has happened, in three lines."""
         n = self.numbers()
         return (
-            f"{n.messages:,} messages made {n.changes:,} changes in {n.subscriptions:,} lists; "
-            f"publishing one took {n.median_us / 1000:.2f} ms (median), {n.p99_us / 1000:.2f} ms (p99)."
+            f"{n.messages:,} messages made {n.changes:,} changes in {n.subscriptions:,} lists.\n"
+            f"Publishing one took {n.median_us / 1000:.2f} ms (median), {n.p99_us / 1000:.2f} ms (p99).\n"
+            f"Every message was made up ({CREDIT})."
         )
 
 
 def show(messages: int | None, rate: float | None, seed: int, plain: bool) -> None:
     """The demo. A `rate` of 0 is as fast as it goes; without one, lines that end by themselves are not slowed down."""
+    console = Console(highlight=False)
+    plain = plain or not console.is_terminal or console.is_dumb_terminal
     if rate is None:
         rate = 0.0 if plain and messages else RATE
-    console = Console(highlight=False)
     posts: Iterable[Post] = stream(seed, rate or RATE)
     posts = posts if messages is None else islice(posts, messages)
     demo = Demo(seed)
@@ -92,9 +94,8 @@ def show(messages: int | None, rate: float | None, seed: int, plain: bool) -> No
         else:
             play_live(demo, posts, console, paced=bool(rate))
     if not plain:
-        console.print(demo.screen(demo.engine.time or 0), height=min(console.height, 30))
+        console.print(demo.screen(demo.engine.time or 0), height=min(console.height - 4, 30))
     print(demo.summary())
-    print(f"Every message was made up ({CREDIT}).")
 
 
 def play_live(demo: Demo, posts: Iterable[Post], console: Console, *, paced: bool) -> None:
@@ -140,10 +141,10 @@ def described(demo: Demo, changes: list[nc.Change]) -> Iterator[str]:
     """Each change in words."""
     for change in changes:
         shown = demo.lists[change.subscription]
-        verb = "+ enters at" if change.kind == "entered" else "- leaves from"
+        verb = "+ enters at" if change.kind == "entered" else "- leaves"
         rows = [row for row in [*shown.rows, *(gone.row for gone in shown.gone)] if row.seq == change.message]
         text = f"{rows[0].post.text} ({rows[0].post.place.name}, {rows[0].km:.0f} km)"
-        yield f"{change.subscription:6} {verb:13} {change.rank}  {change.score:.2f}  {change.cause:9}  {text}"
+        yield f"{change.subscription:6} {verb:11} {change.rank}  {change.score:.2f}  {change.cause:9}  {text}"
 
 
 @contextmanager

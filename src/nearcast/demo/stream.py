@@ -13,6 +13,17 @@ from nearcast.demo.topics import any_topic, sentence
 ELSEWHERE = 0.15
 """The share of everyday messages that come from anywhere in the world."""
 
+TALK_OF = {
+    "Berlin": "food",
+    "Houston": "outage",
+    "London": "concert",
+    "Manila": "storm",
+    "São Paulo": "home",
+    "Sydney": "train",
+}
+TALK_SHARE = 0.35
+"""The share of a city's everyday messages that are about what it talks about most."""
+
 FIRST_BURST_S = 6.0
 BURST_S = 7.0
 CALM_S = 6.0
@@ -68,7 +79,8 @@ def post(rng: random.Random, time: int, burst: Burst | None) -> Post:
     if about:
         topic, city = about.topic, about.city
     else:
-        topic, city = any_topic(rng), rng.choice(list(CENTRES))
+        city = rng.choice(list(CENTRES))
+        topic = TALK_OF[city] if rng.random() < TALK_SHARE else any_topic(rng)
     elsewhere = not about and rng.random() < ELSEWHERE
     place = rng.choice(world() if elsewhere else around(city))
     lon, lat = somewhere_in(rng, place)
