@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearcast import capture, state, statistics
 from nearcast.changes import NO_CHANGES, ChangeColumns
 from nearcast.errors import InvalidInput
-from nearcast.explanation import Vector, reason
+from nearcast.explanation import State, Vector, reason
 from nearcast.frontend import Frontend, Scores
 from nearcast.intake import MessageBatch, SubscriptionBatch
 from nearcast.kernels import flow, layout
@@ -163,8 +163,8 @@ class Engine(Frontend):
 
     def _reason(self, slot: int, seq: int) -> str:
         shard, row = self._find(slot)
-        arrays = shard.subscriptions, shard.postings, self._planner.policy, self._messages
-        return reason(*arrays, shard.buffer(row), row, seq, self.vocabulary.word)
+        now = State(shard.subscriptions, shard.postings, self._planner.policy, self._messages)
+        return reason(now, shard.buffer(row), row, seq, self.vocabulary.word)
 
     # --- snapshots ---
 

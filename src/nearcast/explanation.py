@@ -1,8 +1,8 @@
 """Why a message stands in a subscription's list, or does not: the parts of its score, word by word, and the rule that
 turns it away.
 
-`judge` walks dissemination's rules for one posting in the order of `kernels.disseminate.filter_candidates`, over the
-same list, cell and group, by the definitions of `nearcast.bounds`.
+`judge` walks dissemination's rules for one posting in the order of `kernels.disseminate`, over the same list, cell,
+group or block, by the definitions of `nearcast.bounds`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.bounds import best_of_range, best_score, lengths, maxwt, wtsum
+from nearcast.bounds import best_of_range, lengths, maxwt, wtsum
 from nearcast.kernels import layout as at
 from nearcast.kernels.brute import score_parts
 from nearcast.kernels.layout import BLOCK, Messages, Policy, Postings, Subscriptions
@@ -113,9 +113,13 @@ NOW = {
     "whose least threshold is {least:.6g}",
     "early": "early termination stops before it at {word!r}: from there on this message scores at most {best:.6g} with "
     "any of the group, and the least threshold is {least:.6g}",
-    "length": "the bound by lengths rejects it at {word!r}: that word and all that may follow bring the score to at "
-    "most {best:.6g}, the threshold is {least:.6g}",
-    "point": "its distance rejects it at {word!r}: at that distance it can score at most {best:.6g}, the threshold is "
+    "run": "the header of its 32 blocks skips it at {word!r}: words bring any of them at most {best:.6g}, and at that "
+    "distance they all ask for at least {least:.6g}",
+    "block": "the header of its block skips it at {word!r}: words bring any of its block at most {best:.6g}, and at "
+    "that distance they all ask for at least {least:.6g}",
+    "length": "the bound by lengths rejects it at {word!r}: even at the same place, that word and all that may follow "
+    "bring the score to at most {best:.6g}, the threshold is {least:.6g}",
+    "point": "its distance rejects it at {word!r}: that far away it can score at most {best:.6g}, the threshold is "
     "{least:.6g}",
     "prefix": "{word!r} lies outside its location-aware prefix: the words from there on bring the score to at most "
     "{best:.6g}, the threshold is {least:.6g}",
@@ -137,6 +141,15 @@ class Verdict(NamedTuple):
     least: float
 
 
+class State(NamedTuple):
+    """What an engine decides by: of one shard, and of the window."""
+
+    subscriptions: Subscriptions
+    postings: Postings
+    policy: Policy
+    messages: Messages
+
+
 class Message(NamedTuple):
     """A message as it stands in the window, with what is left of its vector from each word on."""
 
@@ -148,18 +161,16 @@ class Message(NamedTuple):
     length: NDArray[np.float64]
 
 
-def verdicts(
-    subscriptions: Subscriptions, postings: Postings, policy: Policy, messages: Messages, row: int, seq: int
-) -> list[Verdict]:
+def verdicts(state: State, row: int, seq: int) -> list[Verdict]:
     """The verdicts on a subscription's postings of all common words, rare first."""
-    own = subscriptions.terms[terms_of(subscriptions, row)]
+    own = state.subscriptions.terms[terms_of(state.subscriptions, row)]
     slot = seq & at.SLOT_MASK
-    theirs = messages.terms[span_of(messages, slot)]
-    point, weights = messages.place[slot, :3].astype(np.float32), theirs[:, 1].copy().view(np.float32)
+    theirs = state.messages.terms[span_of(state.messages, slot)]
+    point, weights = state.messages.place[slot, :3].astype(np.float32), theirs[:, 1].copy().view(np.float32)
     message = Message(point, theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights))
     _, mine, yours = np.intersect1d(own[:, T_ID], message.terms, assume_unique=True, return_indices=True)
     pairs = zip(own[mine[::-1], T_PLACE].tolist(), yours[::-1].tolist(), strict=True)
-    return [judge(postings, policy, place, message, j) for place, j in pairs]
+    return [judge(state, message, row, place, j) for place, j in pairs]
 
 
 def terms_of(subscriptions: Subscriptions, row: int) -> slice:
@@ -175,66 +186,125 @@ def span_of(messages: Messages, slot: int) -> slice:
     return slice(first, first + (span & ((1 << at.SPAN_BITS) - 1)))
 
 
-def judge(postings: Postings, policy: Policy, place: int, message: Message, j: int) -> Verdict:
+class Posting(NamedTuple):
+    """One posting as dissemination meets it: a word of the message, and what stands in the word's list."""
+
+    head: NDArray[np.int64]
+    place: int
+    at: int  # in the arrays of postings
+    j: int
+    theta: float
+    alpha: float
+
+
+def judge(state: State, message: Message, row: int, place: int, j: int) -> Verdict:
     """The verdict on the posting at this place of the list of the message's word j, as things stand now."""
-    p, on, slack = postings, policy.switches, policy.slack
-    term, weight = int(message.terms[j]), float(message.weights[j])
-    head = p.lists[term].astype(np.int64)
-    posting = int(head[at.L_START]) + place
-    theta, alpha, own, rest = (float(value) for value in p.bound[: at.B_X, posting])
-    after, most_after, to_border = (float(value) for value in p.paper[:, posting])
-    near, inner = 1.0, 0.0
-    if place < head[at.L_PACKED]:
-        cells, first = int(head[at.L_CELLS]), int(head[at.L_ROWS])
-        groups = p.rows_u32[first + cells : first + cells + int(head[at.L_GROUPS])]
-        group = int(np.searchsorted(groups[:, at.G_FIRST], place, side="right")) - 1
-        cell = first + int(np.searchsorted(p.rows_u32[first : first + cells, at.D_END], group, side="right"))
-        if on[at.W_OUTER]:
-            box = p.rows_f32[cell, at.D_BOX : at.D_BOX + 6]
-            gaps = np.maximum(np.maximum(box[:3] - message.point, message.point - box[3:]), 0)
-            chord = float(np.sqrt(np.sum(gaps * gaps)))
-            near = max(0.0, 1.0 - chord / policy.world.max_dist)
-            inner = to_border if on[at.W_INNER] and chord > policy.margin else 0.0
-            least = float(p.rows_f32[cell, at.D_SPATIAL])
-            if on[at.W_CELL] and near + slack < least:
-                return Verdict(term, "cell", near, least)
-        stats = [("group", on[at.W_GROUP], p.rows_f32[first + cells + group])]
-        if place // BLOCK * BLOCK >= groups[group, at.G_FIRST]:
-            stats.append(("early", on[at.W_EARLY], p.block[posting // BLOCK]))
-        for rule, active, row in stats:
-            best = best_of_group(row, near, weight, message, j, bool(on[at.W_LENGTH]))
-            if active and best + slack < row[at.G_THETA]:
-                return Verdict(term, rule, best, float(row[at.G_THETA]))
-    by_prefix = float(message.most[j]) * (own + after)
-    by_unseen = own * weight + min(after * float(message.most[j + 1]), float(message.total[j + 1]) * most_after)
-    tests = [("prefix", on[at.W_PREFIX], near - inner, by_prefix), ("unseen", on[at.W_UNSEEN], near - inner, by_unseen)]
-    if on[at.W_LENGTH]:
-        by_length = own * weight + rest * float(message.length[j + 1])
-        chord = float(np.linalg.norm(p.bound[at.B_X :, posting] - message.point))
-        nearer = min(near, max(0.0, 1.0 - chord / policy.world.max_dist))
-        tests[:0] = [("length", True, near, by_length), ("point", on[at.W_POINT], nearer, by_length)]
-    else:
-        tests.append(("spatial", not (on[at.W_PREFIX] or on[at.W_UNSEEN]), near - inner, 1.0))
-    for rule, active, ssim, tsim in tests:
-        best = best_score(alpha, ssim, tsim)
-        if active and best + slack < theta:
-            return Verdict(term, rule, best, theta)
-    return Verdict(term, PASSED, best, theta)
+    s, p = state.subscriptions, state.postings
+    head = p.lists[message.terms[j]].astype(np.int64)
+    theta, alpha = float(s.f32[row, at.S_THETA]), float(s.f32[row, at.S_ALPHA])
+    posting = Posting(head, place, int(head[at.L_START]) + place, j, theta, alpha)
+    outer = inner = 0.0
+    verdict = None
+    if head[at.L_CELLS] > 0:
+        if place < head[at.L_PACKED]:
+            verdict, outer, inner = judge_cell(state, message, posting)
+    elif head[at.L_CAPACITY] > BLOCK:
+        verdict = judge_blocks(state, message, posting)
+    return verdict or judge_alone(state, message, posting, outer, inner)
 
 
-def best_of_group(row: NDArray[Any], ssim: float, weight: float, message: Message, j: int, by_length: bool) -> float:
+def judge_cell(state: State, message: Message, posting: Posting) -> tuple[Verdict | None, float, float]:
+    """In the paper's order: its cell, its group and the rest of the group; with the outer and the inner distance."""
+    p, on, slack = state.postings, state.policy.switches, state.policy.slack
+    head, place, term = posting.head, posting.place, int(message.terms[posting.j])
+    first = int(head[at.L_ROWS])
+    rows = first + int(head[at.L_CELLS])
+    groups = p.rows_u32[rows : rows + int(head[at.L_GROUPS])]
+    group = int(np.searchsorted(groups[:, at.G_FIRST], place, side="right")) - 1
+    cell = first + int(np.searchsorted(p.rows_u32[first:rows, at.D_END], group, side="right"))
+    outer = chord_to(p.rows_f32[cell, at.D_BOX : at.D_BOX + 6], message.point) if on[at.W_OUTER] else 0.0
+    to_border = float(p.paper[at.P_INNER, posting.at])
+    inner = to_border if on[at.W_INNER] and outer > state.policy.margin else 0.0
+    near = similarity(state, outer)
+    least = float(p.rows_f32[cell, at.D_SPATIAL])
+    if on[at.W_CELL] and near + slack < least:
+        return Verdict(term, "cell", near, least), outer, inner
+    stats = [("group", on[at.W_GROUP], p.rows_f32[rows + group])]
+    if place // BLOCK * BLOCK >= groups[group, at.G_FIRST]:
+        stats.append(("early", on[at.W_EARLY], p.block[posting.at // BLOCK]))
+    for rule, active, row in stats:
+        best = best_of_group(row, near, message, posting.j, bool(on[at.W_LENGTH]))
+        if active and best + slack < row[at.G_THETA]:
+            return Verdict(term, rule, best, float(row[at.G_THETA])), outer, inner
+    return None, outer, inner
+
+
+def best_of_group(row: NDArray[Any], ssim: float, message: Message, j: int, by_length: bool) -> float:
     """The highest score that anyone of a group, or of the rest of one, can give the message (Theorems 3 and 4)."""
     text = float(row[at.G_MAX]) * float(message.total[j])
     if by_length:
-        text = min(text, float(row[at.G_WEIGHT]) * weight + float(row[at.G_REST]) * float(message.length[j + 1]))
+        rest = float(row[at.G_REST]) * float(message.length[j + 1])
+        text = min(text, float(row[at.G_WEIGHT]) * float(message.weights[j]) + rest)
     return best_of_range(float(row[at.G_LOW]), float(row[at.G_HIGH]), ssim, text)
 
 
+def judge_blocks(state: State, message: Message, posting: Posting) -> Verdict | None:
+    """In our order: the header of its run of 32 blocks, then of its block (see `kernels.layout`)."""
+    p, on, j = state.postings, state.policy.switches, posting.j
+    headers = [("block", on[at.W_GROUP], p.block[posting.at // BLOCK])]
+    if posting.head[at.L_CAPACITY] >= at.CELL:
+        headers.insert(0, ("run", on[at.W_CELL], p.cell[posting.at // at.CELL]))
+    for rule, active, row in headers:
+        chord = chord_to(row[at.K_BOX : at.K_BOX + 6], message.point) if on[at.W_OUTER] else 0.0
+        brought = float(row[at.K_TASTE]) * float(message.weights[j]) + float(row[at.K_REST]) * float(
+            message.length[j + 1]
+        )
+        asked = float(row[at.K_NEED]) + float(row[at.K_FAR]) * min(chord, state.policy.world.max_dist)
+        if active and on[at.W_LENGTH] and brought + state.policy.slack < asked:
+            return Verdict(int(message.terms[j]), rule, brought, asked)
+    return None
+
+
+def judge_alone(state: State, message: Message, posting: Posting, outer: float, inner: float) -> Verdict:
+    """The tests that each posting makes by itself, with what its cell says about distance."""
+    p, on = state.postings, state.policy.switches
+    j, alpha = posting.j, posting.alpha
+    term, weight = int(message.terms[j]), float(message.weights[j])
+    bound = p.bound[:, posting.at].astype(np.float64)
+    after, most_after = (float(value) for value in p.paper[[at.P_SUM, at.P_MAX], posting.at])
+    near = similarity(state, outer + inner)
+    own = bound[at.B_TASTE]
+    by_length = own * weight + bound[at.B_REST] * message.length[j + 1]
+    by_prefix = message.most[j] * (own + (1.0 - alpha) * after)
+    unseen = min(after * message.most[j + 1], message.total[j + 1] * most_after)
+    by_unseen = own * weight + (1.0 - alpha) * unseen
+    tests = [("prefix", on[at.W_PREFIX], near, by_prefix), ("unseen", on[at.W_UNSEEN], near, by_unseen)]
+    if on[at.W_LENGTH]:
+        chord = float(np.linalg.norm(bound[at.B_X :] - message.point)) if on[at.W_POINT] else 0.0
+        nearer = similarity(state, max(chord, outer))
+        tests[:0] = [("length", True, 1.0, by_length), ("point", True, nearer, by_length)]
+    else:
+        tests[:0] = [("spatial", True, near, 1.0 - alpha)]
+    best = 0.0
+    for rule, active, ssim, text in tests:
+        best = alpha * ssim + float(text)
+        if active and best + state.policy.slack < posting.theta:
+            return Verdict(term, rule, best, posting.theta)
+    return Verdict(term, PASSED, best, posting.theta)
+
+
+def similarity(state: State, distance: float) -> float:
+    """SSim at a distance."""
+    return max(0.0, 1.0 - distance / state.policy.world.max_dist)
+
+
+def chord_to(box: NDArray[Any], point: NDArray[Any]) -> float:
+    """The straight distance from a point to a box (see `kernels.geometry.box_chord`)."""
+    return float(np.linalg.norm(np.maximum(np.maximum(box[:3] - point, point - box[3:]), 0)))
+
+
 def reason(
-    subscriptions: Subscriptions,
-    postings: Postings,
-    policy: Policy,
-    messages: Messages,
+    state: State,
     buffer: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     row: int,
     seq: int,
@@ -244,18 +314,18 @@ def reason(
 
     `buffer` holds scores, messages and dominance counters, best first.
     """
-    found = verdicts(subscriptions, postings, policy, messages, row, seq)
+    found = verdicts(state, row, seq)
     if not found:
         return ""
     scores, seqs, dominators = buffer
-    k, theta = int(subscriptions.u32[row, at.S_K]), float(subscriptions.f32[row, at.S_THETA])
+    k, theta = int(state.subscriptions.u32[row, at.S_K]), float(state.subscriptions.f32[row, at.S_THETA])
     if seq in seqs:
         place = int(np.flatnonzero(seqs == seq)[0])
         return (
             f"it waits in the buffer at place {place + 1} of {len(seqs)}, of which the first {k} are the list; "
             f"{dominators[place]} newer messages score as high or higher, and {k} would drop it"
         )
-    score = score_of(subscriptions, policy, messages, row, seq)
+    score = score_of(state, row, seq)
     if score >= theta:
         newer = int(np.count_nonzero((scores >= np.float32(score)) & (seqs > seq)))
         return (
@@ -268,14 +338,14 @@ def reason(
     return f"if it came now, {numbers}"
 
 
-def score_of(subscriptions: Subscriptions, policy: Policy, messages: Messages, row: int, seq: int) -> float:
+def score_of(state: State, row: int, seq: int) -> float:
     """The exact score, by everybody's score function."""
+    subscriptions, messages, world = state.subscriptions, state.messages, state.policy.world
     own = subscriptions.terms[terms_of(subscriptions, row)]
     theirs = messages.terms[span_of(messages, seq & at.SLOT_MASK)]
     vectors = [(part[:, 0].copy(), part[:, 1].copy().view(np.float32)) for part in (own, theirs)]
     point, place = subscriptions.f64[row, :3], messages.place[seq & at.SLOT_MASK, :3]
     alpha = subscriptions.f32[row, at.S_ALPHA]
-    world = policy.world
     return float(score_parts(world.radius, world.max_dist, alpha, point, *vectors[0], place, *vectors[1])[2])
 
 

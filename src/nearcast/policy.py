@@ -34,7 +34,7 @@ class Planner:
             slack=space.chord_slack / space.max_dist + 2e-6,
             margin=2.0 * space.chord_slack,
             switches=tuning.pruning.switches(),
-            limits=np.array([tuning.cell_limit, tuning.alpha_groups], np.int64),
+            limits=np.array([tuning.cell_limit, tuning.alpha_groups if tuning.order == "paper" else 0], np.int64),
             target_rank=np.arange(MAX_K + 1, dtype=np.int32),
             target_size=np.arange(MAX_K + 1, dtype=np.int32),
         )

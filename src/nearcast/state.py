@@ -16,6 +16,7 @@ from nearcast.kernels import layout
 from nearcast.kernels.layout import (
     BLOCK,
     C_SIZE,
+    CELL,
     CHUNK,
     POSTING_RING,
     RUN_RING,
@@ -78,7 +79,7 @@ def subscriptions_state(arenas: Arenas) -> Subscriptions:
     terms = arenas.take("terms", np.uint32, ROWS * 4, 4)
     buffers = arenas.take("buffers", np.float32, 1 << 34)
     control = np.zeros(C_SIZE, np.int64)
-    control[layout.C_POSTINGS_USED] = BLOCK  # place 0 is never used
+    control[layout.C_POSTINGS_USED] = CELL  # place 0 is never used
     return Subscriptions(
         f64=arenas.view("rows", np.float64, ROWS, 8),
         f32=arenas.view("rows", np.float32, ROWS, 16),
@@ -101,12 +102,16 @@ def subscriptions_state(arenas: Arenas) -> Subscriptions:
 
 def postings_state(arenas: Arenas) -> Postings:
     """The subscription index of one shard."""
+    lists = arenas.take("lists", np.uint32, TERMS, 8)
     return Postings(
-        lists=arenas.take("lists", np.uint32, TERMS, 8),
+        lists=lists,
+        starts=lists[:, layout.L_START],
         bound=arenas.take("bound", np.float32, 7, PLACES),
+        later=arenas.take("later", np.uint32, PLACES),
         paper=arenas.take("paper", np.float32, 3, PLACES),
         owner=arenas.take("owner", np.uint32, PLACES),
-        block=arenas.take("block", np.float32, PLACES // BLOCK, 8),
+        block=arenas.take("block", np.float32, PLACES // BLOCK, 16),
+        cell=arenas.take("cell", np.float32, PLACES // CELL, 16),
         rows_f32=arenas.take("directory", np.float32, PLACES // BLOCK, 16),
         rows_u32=arenas.view("directory", np.uint32, PLACES // BLOCK, 16),
         free=np.zeros((2, 40), np.uint32),
@@ -118,6 +123,8 @@ def messages_state(arenas: Arenas) -> Messages:
     terms = arenas.take("message_terms", np.uint32, TERM_RING, 2)
     return Messages(
         place=arenas.take("place", np.float64, SLOTS, 4),
+        signature=arenas.view("place", np.uint64, SLOTS, 4)[:, 3],
+        time=arenas.take("time", np.float64, SLOTS),
         code=arenas.take("message_code", np.uint32, SLOTS),
         span=arenas.take("span", np.int64, SLOTS),
         terms=terms,
@@ -148,6 +155,8 @@ def scratch_state(arenas: Arenas) -> Scratch:
     """Working room of one shard."""
     mask = np.zeros(CHUNK, np.uint8)
     return Scratch(
+        ranges=arenas.take("ranges", np.int64, PLACES // BLOCK, 3),
+        distances=arenas.take("distances", np.float32, PLACES // BLOCK, 2),
         mask=mask,
         words=mask.view(np.uint64),
         candidates=arenas.take("candidates", np.uint32, ROWS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ class Tuning:
     """Settings of the engine's structures."""
 
     pruning: Pruning = Pruning()
+    order: Literal["blocks", "paper"] = "blocks"
+    """How a keyword's long list is ordered: blocks of postings that are alike in all that decides (ours), or cells of a
+    quadtree, groups by alpha, threshold* within a group (the paper's 5.2 and 5.3)."""
     cell_limit: int = 1000
     """Postings of a keyword that a quadtree cell holds before it is split (the paper's 1000 subscriptions a leaf)."""
     alpha_groups: int = 10
@@ -56,5 +59,7 @@ class Tuning:
             value: Any = getattr(self, name)
             if not isinstance(value, int) or not 1 <= value <= most:
                 raise InvalidInput(f"tuning.{name}", f"takes a whole number from 1 to {most}, not {value!r}")
+        if self.order not in ("blocks", "paper"):
+            raise InvalidInput("tuning.order", f"takes 'blocks' or 'paper', not {self.order!r}")
         if self.rank is not None and (not isinstance(self.rank, int) or self.rank < 1):
             raise InvalidInput("tuning.rank", f"takes a whole number of at least 1 or None, not {self.rank!r}")

@@ -40,7 +40,7 @@ def link_to(due, u32, row, stamp):
     due[slot] = row + 1
 
 
-@routine
+@helper
 def oldest(stamps, at, count, now):
     """The stamp of the oldest of `count` > 0 entries."""
     far = np.uint32(0)
@@ -127,7 +127,7 @@ def offer(subscriptions, row, score, stamp, counters):
     return place
 
 
-@routine
+@helper
 def remove(subscriptions, row, stamp):
     """Delete the entry of an expired message; the place it had, or -1 if it had been evicted before.
 

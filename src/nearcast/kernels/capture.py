@@ -25,7 +25,7 @@ def read_messages(messages, first, end, offsets, points, times, codes, terms, we
         slot = seq & SLOT_MASK
         for c in range(3):
             points[i, c] = messages.place[slot, c]
-        times[i] = messages.place[slot, 3]
+        times[i] = messages.time[slot]
         codes[i] = messages.code[slot]
         a, b = span_of(messages, seq)
         for at in range(a, b):

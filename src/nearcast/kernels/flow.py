@@ -24,8 +24,8 @@ def live_after(messages, count, first_seq, count_window, duration, live):
         if count_window > 0:
             first = max(first, seq + 1 - count_window)
         else:
-            now = messages.place[seq & SLOT_MASK, 3]
-            while first < seq and messages.place[first & SLOT_MASK, 3] <= now - duration:
+            now = messages.time[seq & SLOT_MASK]
+            while first < seq and messages.time[first & SLOT_MASK] <= now - duration:
                 first += 1
         live[i + 1] = first
 
@@ -34,6 +34,6 @@ def live_after(messages, count, first_seq, count_window, duration, live):
 def live_at(messages, now, duration):
     """The oldest message that is live at this time."""
     first = messages.control[A_FIRST]
-    while first < messages.control[A_NEXT] and messages.place[first & SLOT_MASK, 3] <= now - duration:
+    while first < messages.control[A_NEXT] and messages.time[first & SLOT_MASK] <= now - duration:
         first += 1
     return first

@@ -80,10 +80,10 @@ C_SIZE = 16
 # --- Counters of what happened (see `nearcast.stats`) -----------------------------------------------------------------
 N_MESSAGES = 0
 N_LISTS = 1  # posting lists opened
-N_CELLS = 2  # cells looked at
-N_CELLS_SKIPPED = 3  # by Lemma 'cell pruning'
-N_GROUPS = 4
-N_GROUPS_SKIPPED = 5  # by Theorem 'group lower bound'
+N_CELLS = 2  # cells looked at (in our order: runs of 32 blocks)
+N_CELLS_SKIPPED = 3  # by Lemma 'cell pruning', or by a run's header
+N_GROUPS = 4  # groups looked at (in our order: blocks)
+N_GROUPS_SKIPPED = 5  # by Theorem 'group lower bound', or by a block's header
 N_POSTINGS_CELL = 6  # postings that cell pruning saved
 N_POSTINGS_GROUP = 7  # postings that whole-group skips saved
 N_POSTINGS_EARLY = 8  # postings that early termination saved
@@ -117,27 +117,39 @@ N_SIZE = 48
 
 
 class Postings(NamedTuple):
-    """One shard's inverted lists: keyword first, then cell, then alpha group, then threshold (paper 5.3)."""
+    """One shard's inverted lists, keyword first (paper 5.3; `blocks` and `pack` order a list)."""
 
     lists: np.ndarray  # uint32 [term, 8]: the columns L_*
+    starts: np.ndarray  # uint32, strided view of lists: column L_START, to prefetch a row by
     bound: np.ndarray  # float32 [7, posting]: the rows B_*, all that the first test reads
+    later: np.ndarray  # uint32 [posting]: signature of the subscription's later keywords (see signatures.py)
     paper: np.ndarray  # float32 [3, posting]: the rows P_*, read only by the paper's own bounds
     owner: np.ndarray  # uint32 [posting]: the subscription's row
-    block: np.ndarray  # float32 [posting / 32, 8]: statistics of the rest of the group from here on, columns G_*
-    rows_f32: np.ndarray  # float32 [row, 16]: directories of long lists: cells, then groups
+    block: np.ndarray  # float32 [posting / 32, 16]: what holds for 32 postings, columns K_*, or G_* in the paper's order
+    cell: np.ndarray  # float32 [posting / 1024, 16]: the same for 32 blocks
+    rows_f32: np.ndarray  # float32 [row, 16]: directories of lists in the paper's order: cells, then groups
     rows_u32: np.ndarray  # the same memory
     free: np.ndarray  # uint32 [2, 40]: 1 + first free chunk by power of two: postings, directory rows
 
 
 BLOCK = 32
-"""Postings a block; lists of at most a block have no directory."""
+"""Postings a block; lists of at most a block are tested without looking at headers."""
+CELL = BLOCK * BLOCK
 
 L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
-B_THETA, B_ALPHA, B_WEIGHT, B_REST, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6  # rest: length of the later keywords' vector
-P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; inner spatial bound over MaxDist
+
+# A message can affect a subscription only if alpha*S + (1-alpha)*T >= theta. With S = 1 - dist/MaxDist and what a keyword
+# of weight w_m and the later ones of length r_m can bring to T, that is, without any division,
+#     taste * w_m + rest * r_m >= need + far * dist
+# with taste = (1-alpha) * weight, rest = (1-alpha) * length of the subscription's later keywords, need = theta - alpha and
+# far = alpha / MaxDist. It is linear, so the greatest taste and rest, the least need and far and the box bound a block.
+B_TASTE, B_REST, B_NEED, B_FAR, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6
+K_TASTE, K_REST, K_NEED, K_FAR, K_BOX = 0, 1, 2, 3, 4  # of a block: greatest, greatest, least, least, box
+P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; distance from the cell's boundary
+
 # A directory row of a cell: its box, the least spatial threshold (Lemma 'cell pruning'), its groups
 D_BOX, D_SPATIAL, D_FIRST, D_END = 0, 6, 7, 8  # first and end group of the cell
-# Statistics of a group (directory row) or of the rest of a group (block)
+# Statistics of a group (directory row) or of the rest of a group from a block on (Theorem 'early termination')
 G_THETA, G_LOW, G_HIGH, G_WEIGHT, G_REST, G_MAX = 0, 1, 2, 3, 4, 5
 G_FIRST, G_END = 6, 7  # only in directory rows: postings of the group, counted from the list's start
 
@@ -145,7 +157,9 @@ G_FIRST, G_END = 6, 7  # only in directory rows: postings of the group, counted 
 class Messages(NamedTuple):
     """The window: every live message by slot (paper 4)."""
 
-    place: np.ndarray  # float64 [slot, 4]: embedded point, time
+    place: np.ndarray  # float64 [slot, 4]: embedded point, signature of its words (bits)
+    signature: np.ndarray  # uint64, strided view of place: column 3
+    time: np.ndarray  # float64 [slot]
     code: np.ndarray  # uint32 [slot]: Morton code of the place
     span: np.ndarray  # int64 [slot]: where its terms lie
     terms: np.ndarray  # uint32 [place, 2]: ring of term vectors: term, weight (bits)
@@ -187,6 +201,8 @@ POSTING_RING = 1 << 30
 class Scratch(NamedTuple):
     """Room for one message's way through one shard; nothing in it outlives the message."""
 
+    ranges: np.ndarray  # int64 [range, 3]: postings to test: first, end, which keyword of the message
+    distances: np.ndarray  # float32 [range, 2]: how far the range's cell is away, whether the message is outside of it
     mask: np.ndarray  # uint8 [CHUNK]: postings that passed the first test
     words: np.ndarray  # uint64: the same memory, eight at a time
     candidates: np.ndarray  # uint32: rows to verify
@@ -219,7 +235,7 @@ class Policy(NamedTuple):
     slack: float  # what rounding may take from a bound in float32
     margin: float  # the distance from which on a message surely is outside of a cell's box
     switches: np.ndarray  # uint8 [W_SIZE]
-    limits: np.ndarray  # int64: postings a cell, alpha groups
+    limits: np.ndarray  # int64: postings a cell, alpha groups (0: our order, blocks; else the paper's)
     target_rank: np.ndarray  # int32 [k]: a refill sets theta to the score of this rank (cost model, paper 6.2)
     target_size: np.ndarray  # int32 [k]: how many entries the buffer then has
 

@@ -1,4 +1,4 @@
-"""Putting a list in order: cells of a quadtree, alpha groups within a cell, threshold* within a group (paper 5.2, 5.3).
+"""The paper's order of a list: cells of a quadtree, alpha groups in a cell, threshold* in a group (paper 5.2, 5.3).
 
 The paper hangs an inverted file on each quadtree leaf and visits every leaf for every message. Here each keyword has its
 own cut through the same quadtree (Morton codes are its paths): a cell is a run of sibling quadrants with at most
@@ -12,14 +12,12 @@ import math
 
 import numpy as np
 
+from nearcast.kernels.blocks import split_evenly
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.geometry import boundary_distance, patch_box
 from nearcast.kernels.jit import routine
 from nearcast.kernels.layout import (
-    B_ALPHA,
-    B_REST,
-    B_THETA,
-    B_WEIGHT,
+    B_NEED,
     BLOCK,
     C_DIRECTORY_USED,
     D_END,
@@ -33,6 +31,7 @@ from nearcast.kernels.layout import (
     G_REST,
     G_THETA,
     G_WEIGHT,
+    L_CAPACITY,
     L_CELLS,
     L_COUNT,
     L_DIRTY,
@@ -43,9 +42,12 @@ from nearcast.kernels.layout import (
     N_PACKS,
     P_INNER,
     P_MAX,
+    S_ALPHA,
+    S_NTERMS,
     S_TERMS,
+    S_THETA,
 )
-from nearcast.kernels.postings import T_PLACE, spatial_threshold
+from nearcast.kernels.postings import T_PLACE, describe_list, spatial_threshold
 
 
 @routine
@@ -104,7 +106,7 @@ def order_list(postings, subscriptions, start, live, cell_limit, alpha_groups):
         size = end - begin
         alphas = np.empty(size, np.float32)
         for i in range(size):
-            alphas[i] = p.bound[B_ALPHA, start + order[begin + i]]
+            alphas[i] = s.f32[p.owner[start + order[begin + i]], S_ALPHA]
         by_alpha = order[begin:end][np.argsort(alphas)]
         classes = min(max(size // BLOCK, 1), alpha_groups)
         done = 0
@@ -112,8 +114,8 @@ def order_list(postings, subscriptions, start, live, cell_limit, alpha_groups):
             upto = size * (c + 1) // classes
             keys = np.empty(upto - done, np.float32)
             for i in range(done, upto):
-                at = start + by_alpha[i]
-                keys[i - done] = p.bound[B_THETA, at] / max(np.float32(1.0) - p.bound[B_ALPHA, at], np.float32(1e-3))
+                row = p.owner[start + by_alpha[i]]
+                keys[i - done] = s.f32[row, S_THETA] / max(np.float32(1.0) - s.f32[row, S_ALPHA], np.float32(1e-3))
             order[begin + done : begin + upto] = by_alpha[done:upto][np.argsort(keys)]
             group_ends[groups] = begin + upto
             groups += 1
@@ -131,8 +133,10 @@ def rewrite(postings, subscriptions, term, start, order):
     bound = np.empty((7, n), np.float32)
     paper = np.empty((2, n), np.float32)
     owner = np.empty(n, np.uint32)
+    later = np.empty(n, np.uint32)
     for i in range(n):
         at = start + order[i]
+        later[i] = p.later[at]
         for b in range(7):
             bound[b, i] = p.bound[b, at]
         for b in range(2):
@@ -146,6 +150,7 @@ def rewrite(postings, subscriptions, term, start, order):
             p.paper[b, at] = paper[b, i]
         p.paper[P_INNER, at] = 0.0
         p.owner[at] = owner[i]
+        p.later[at] = later[i]
         place = np.int64(s.u32[owner[i], S_TERMS])
         while s.term_ids[place] != term:
             place += 1
@@ -174,31 +179,38 @@ def describe_cell(postings, subscriptions, world, start, begin, end, row):
         x, y = unembed(world, s.f64[owner, 0], s.f64[owner, 1], s.f64[owner, 2])
         xs[i], ys[i] = x, y
         low_x, low_y, high_x, high_y = min(low_x, x), min(low_y, y), max(high_x, x), max(high_y, y)
-        at = start + begin + i
-        least = min(least, spatial_threshold(p.bound[B_THETA, at], p.bound[B_ALPHA, at]))
+        least = min(least, spatial_threshold(s.f32[owner, S_THETA], s.f32[owner, S_ALPHA]))
     box = patch_box(world, low_x, low_y, high_x, high_y)
     for c in range(6):
         p.rows_f32[row, c] = box[c]
     p.rows_f32[row, D_SPATIAL] = least
     for i in range(n):
         inner = boundary_distance(world, xs[i], ys[i], low_x, low_y, high_x, high_y)
-        p.paper[P_INNER, start + begin + i] = min(2.0, inner / world.max_dist * (1.0 - 1e-6))  # finite: 0 * inf is no bound
+        p.paper[P_INNER, start + begin + i] = min(world.max_dist, inner * (1.0 - 1e-6))
 
 
 @routine
-def describe_group(postings, start, begin, end, row):
+def describe_group(postings, subscriptions, term, start, begin, end, row):
     """A group's statistics in its directory row, and those of the rest of the group at each block (paper 5.2.2)."""
-    p = postings
+    p, s = postings, subscriptions
     theta, low, high = np.float32(np.inf), np.float32(np.inf), np.float32(-np.inf)
     weight, rest, most = np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for i in range(end - 1, begin - 1, -1):
         at = start + i
-        theta = min(theta, p.bound[B_THETA, at])
-        low = min(low, p.bound[B_ALPHA, at])
-        high = max(high, p.bound[B_ALPHA, at])
-        weight = max(weight, p.bound[B_WEIGHT, at])
-        rest = max(rest, p.bound[B_REST, at])
-        most = max(most, max(p.bound[B_WEIGHT, at], p.paper[P_MAX, at]))
+        owner = p.owner[at]
+        place = np.int64(s.u32[owner, S_TERMS])
+        last = place + np.int64(s.u32[owner, S_NTERMS])
+        while s.term_ids[place] != term:
+            place += 1
+        squares = np.float32(0.0)
+        for later in range(place + 1, last):
+            squares += s.term_weights[later] * s.term_weights[later]
+        theta = min(theta, s.f32[owner, S_THETA])
+        low = min(low, s.f32[owner, S_ALPHA])
+        high = max(high, s.f32[owner, S_ALPHA])
+        weight = max(weight, s.term_weights[place])
+        rest = max(rest, np.float32(math.sqrt(squares)))
+        most = max(most, max(s.term_weights[place], p.paper[P_MAX, at]))
         if i % BLOCK == 0:
             block = at // BLOCK
             p.block[block, G_THETA] = theta
@@ -218,41 +230,31 @@ def describe_group(postings, start, begin, end, row):
 
 
 @routine
-def pack_list(subscriptions, postings, world, term, limits, counters):
-    """Order a whole list anew, without its dead postings; a list of at most a block stays a plain tail."""
+def forget_order(postings, head):
+    """Give back the directory of a list in the paper's order."""
+    p = postings
+    rows = np.int64(head[L_CELLS]) + np.int64(head[L_GROUPS])
+    if rows > 0:
+        give_chunk(p.free, 1, power_class(rows), p.rows_u32.reshape(-1), 16, 0, np.int64(head[L_ROWS]))
+    head[L_CELLS] = 0
+    head[L_GROUPS] = 0
+
+
+@routine
+def order_by_paper(subscriptions, postings, world, term, live, limits):
+    """Bring the live postings of a list into the paper's order and describe its cells and groups."""
     s, p = subscriptions, postings
     head = p.lists[term]
     start = np.int64(head[L_START])
-    count = np.int64(head[L_COUNT])
-    links = p.rows_u32.reshape(-1)
-    rows = np.int64(head[L_CELLS]) + np.int64(head[L_GROUPS])
-    if rows > 0:
-        give_chunk(p.free, 1, power_class(rows), links, 16, 0, np.int64(head[L_ROWS]))
-    head[L_CELLS] = 0
-    head[L_GROUPS] = 0
-    head[L_PACKED] = 0
-    head[L_DIRTY] = 0
-    live = np.empty(count, np.int64)
-    n = 0
-    for i in range(count):
-        if p.bound[B_THETA, start + i] < np.inf:
-            live[n] = i
-            n += 1
-    live = live[:n]
-    counters[N_PACKS] += 1
-    head[L_COUNT] = n
-    if n <= BLOCK:
-        rewrite(p, s, term, start, live)
-        return
     order, ends, cell_groups, group_ends = order_list(p, s, start, live, limits[0], limits[1])
     rewrite(p, s, term, start, order)
     cells = len(ends)
-    rows = cells + len(group_ends)
-    base = take_chunk(p.free, 1, power_class(rows), links, 16, 0, s.control, C_DIRECTORY_USED, 1 << power_class(rows), 1)
+    size = power_class(cells + len(group_ends))
+    links = p.rows_u32.reshape(-1)
+    base = take_chunk(p.free, 1, size, links, 16, 0, s.control, C_DIRECTORY_USED, 1 << size, 1)
     head[L_ROWS] = base
     head[L_CELLS] = cells
     head[L_GROUPS] = len(group_ends)
-    head[L_PACKED] = n
     begin = 0
     group = 0
     for cell in range(cells):
@@ -260,6 +262,35 @@ def pack_list(subscriptions, postings, world, term, limits, counters):
         p.rows_u32[base + cell, D_FIRST] = group
         p.rows_u32[base + cell, D_END] = cell_groups[cell]
         while group < cell_groups[cell]:
-            describe_group(p, start, begin, group_ends[group], base + cells + group)
+            describe_group(p, s, term, start, begin, group_ends[group], base + cells + group)
             begin = group_ends[group]
             group += 1
+
+
+@routine
+def pack_list(subscriptions, postings, world, term, limits, counters):
+    """Order a whole list anew, without its dead postings."""
+    s, p = subscriptions, postings
+    head = p.lists[term]
+    start = np.int64(head[L_START])
+    count = np.int64(head[L_COUNT])
+    forget_order(p, head)
+    live = np.empty(count, np.int64)
+    n = 0
+    for i in range(count):
+        if p.bound[B_NEED, start + i] < np.inf:
+            live[n] = i
+            n += 1
+    live = live[:n]
+    counters[N_PACKS] += 1
+    head[L_COUNT] = n
+    head[L_DIRTY] = 0
+    head[L_PACKED] = n
+    if n > BLOCK and limits[1] > 0:
+        order_by_paper(s, p, world, term, live, limits)
+        return
+    if n > BLOCK:
+        split_evenly(p, start, live, world.max_dist)
+    rewrite(p, s, term, start, live)
+    if np.int64(head[L_CAPACITY]) > BLOCK:
+        describe_list(p, head)

@@ -11,16 +11,22 @@ import numpy as np
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.jit import helper, routine
 from nearcast.kernels.layout import (
-    B_ALPHA,
+    B_FAR,
+    B_NEED,
     B_REST,
-    B_THETA,
-    B_WEIGHT,
+    B_TASTE,
     B_X,
     BLOCK,
     C_POSTINGS_USED,
+    CELL,
     D_SPATIAL,
     G_FIRST,
     G_THETA,
+    K_BOX,
+    K_FAR,
+    K_NEED,
+    K_REST,
+    K_TASTE,
     L_CAPACITY,
     L_CELLS,
     L_COUNT,
@@ -37,6 +43,7 @@ from nearcast.kernels.layout import (
     S_TERMS,
     S_THETA,
 )
+from nearcast.kernels.signatures import short_bit
 
 T_ID, T_WEIGHT, T_PLACE = 0, 1, 2  # columns of a subscription's terms
 
@@ -57,31 +64,81 @@ def copy_posting(postings, source, target):
         p.bound[b, target] = p.bound[b, source]
     for b in range(3):
         p.paper[b, target] = p.paper[b, source]
+    p.later[target] = p.later[source]
     p.owner[target] = p.owner[source]
+
+
+@helper
+def widen(header, row, postings, at):
+    """Let a header hold for one posting more."""
+    p = postings
+    header[row, K_TASTE] = max(header[row, K_TASTE], p.bound[B_TASTE, at])
+    header[row, K_REST] = max(header[row, K_REST], p.bound[B_REST, at])
+    header[row, K_NEED] = min(header[row, K_NEED], p.bound[B_NEED, at])
+    header[row, K_FAR] = min(header[row, K_FAR], p.bound[B_FAR, at])
+    for c in range(3):
+        header[row, K_BOX + c] = min(header[row, K_BOX + c], p.bound[B_X + c, at])
+        header[row, K_BOX + 3 + c] = max(header[row, K_BOX + 3 + c], p.bound[B_X + c, at])
+
+
+@helper
+def clear(header, row):
+    """A header that holds for nothing."""
+    header[row, K_TASTE] = 0.0
+    header[row, K_REST] = 0.0
+    header[row, K_NEED] = np.inf
+    header[row, K_FAR] = np.inf
+    for c in range(3):
+        header[row, K_BOX + c] = np.inf
+        header[row, K_BOX + 3 + c] = -np.inf
+
+
+@helper
+def describe_posting(postings, at, capacity):
+    """The headers that a list of this capacity has learn of a posting; of one list's postings the first comes first."""
+    p = postings
+    if at % BLOCK == 0:
+        clear(p.block, at // BLOCK)
+    widen(p.block, at // BLOCK, p, at)
+    if capacity >= CELL:
+        if at % CELL == 0:
+            clear(p.cell, at // CELL)
+        widen(p.cell, at // CELL, p, at)
+
+
+@routine
+def describe_list(postings, head):
+    """All headers of a list anew."""
+    start = np.int64(head[L_START])
+    for at in range(start, start + np.int64(head[L_COUNT])):
+        describe_posting(postings, at, np.int64(head[L_CAPACITY]))
 
 
 @routine
 def resize_list(postings, control, term, size_class):
-    """Move a list to a chunk of another size class."""
+    """Move a list to a chunk of another size class. A long list begins with a block, a very long one with a cell."""
     p = postings
     head = p.lists[term]
     count = np.int64(head[L_COUNT])
     capacity = np.int64(head[L_CAPACITY])
     room = 1 << size_class
-    new = take_chunk(p.free, 0, size_class, p.owner, 1, 0, control, C_POSTINGS_USED, room, min(room, BLOCK))
+    new = take_chunk(p.free, 0, size_class, p.owner, 1, 0, control, C_POSTINGS_USED, room, min(room, CELL))
     old = np.int64(head[L_START])
     for i in range(count):
         copy_posting(p, old + i, new + i)
-    for b in range((np.int64(head[L_PACKED]) + BLOCK - 1) // BLOCK):
-        p.block[new // BLOCK + b] = p.block[old // BLOCK + b]
-    if capacity > 0:
-        give_chunk(p.free, 0, power_class(capacity), p.owner, 1, 0, old)
     head[L_START] = new
     head[L_CAPACITY] = room
+    if room > BLOCK and head[L_CELLS] == 0:
+        describe_list(p, head)
+    elif room > BLOCK:
+        for b in range((count + BLOCK - 1) // BLOCK):
+            p.block[new // BLOCK + b] = p.block[old // BLOCK + b]
+    if capacity > 0:
+        give_chunk(p.free, 0, power_class(capacity), p.owner, 1, 0, old)
 
 
 @routine
-def insert_posting(subscriptions, postings, row, at):
+def insert_posting(subscriptions, postings, world, row, at):
     """Add the posting of the subscription's term in row `at` of the term table, at the end of the term's list."""
     s, p = subscriptions, postings
     term = s.term_ids[at]
@@ -91,27 +148,33 @@ def insert_posting(subscriptions, postings, row, at):
         resize_list(p, s.control, term, size)
     place = np.int64(head[L_COUNT])
     to = np.int64(head[L_START]) + place
-    rest = 0.0
+    squares = 0.0
     total = 0.0
     most = 0.0
+    later = np.uint32(0)
     last = np.int64(s.u32[row, S_TERMS]) + np.int64(s.u32[row, S_NTERMS])
     for i in range(at + 1, last):
         weight = np.float64(s.term_weights[i])
-        rest += weight * weight
+        squares += weight * weight
         total += weight
         most = max(most, weight)
-    p.bound[B_THETA, to] = s.f32[row, S_THETA]
-    p.bound[B_ALPHA, to] = s.f32[row, S_ALPHA]
-    p.bound[B_WEIGHT, to] = s.term_weights[at]
-    p.bound[B_REST, to] = np.sqrt(rest)
+        later |= short_bit(s.term_ids[i])
+    alpha = np.float64(s.f32[row, S_ALPHA])
+    p.bound[B_TASTE, to] = (1.0 - alpha) * np.float64(s.term_weights[at])
+    p.bound[B_REST, to] = (1.0 - alpha) * np.sqrt(squares)
+    p.bound[B_NEED, to] = s.f32[row, S_THETA] - s.f32[row, S_ALPHA]
+    p.bound[B_FAR, to] = alpha / world.max_dist
     for c in range(3):
         p.bound[B_X + c, to] = s.f64[row, c]
     p.paper[P_SUM, to] = total
     p.paper[P_MAX, to] = most
     p.paper[P_INNER, to] = 0.0
+    p.later[to] = later
     p.owner[to] = row
     s.terms[at, T_PLACE] = place
     head[L_COUNT] = place + 1
+    if np.int64(head[L_CAPACITY]) > BLOCK and head[L_CELLS] == 0:
+        describe_posting(p, to, np.int64(head[L_CAPACITY]))
 
 
 @helper
@@ -119,19 +182,20 @@ def needs_packing(head):
     """Whether the tail, or what has changed in the packed part, has grown past its share of the list."""
     count = np.int64(head[L_COUNT])
     packed = np.int64(head[L_PACKED])
-    return count > BLOCK and (count - packed > max(BLOCK, packed // 4) or np.int64(head[L_DIRTY]) > max(64, packed // 2))
+    tail = count - packed
+    return count > BLOCK and (tail > max(2 * BLOCK, packed // 4) or np.int64(head[L_DIRTY]) > max(64, count // 2))
 
 
 @routine
 def remove_posting(subscriptions, postings, at):
-    """Take a posting out: from the tail at once, in the packed part by a threshold that nothing reaches."""
+    """Take a posting out: of a short list at once, of a long one by a need that nothing meets."""
     s, p = subscriptions, postings
     term = s.term_ids[at]
     head = p.lists[term]
     start = np.int64(head[L_START])
     place = np.int64(s.terms[at, T_PLACE])
-    if place < np.int64(head[L_PACKED]):
-        p.bound[B_THETA, start + place] = np.inf
+    if np.int64(head[L_CAPACITY]) > BLOCK:
+        p.bound[B_NEED, start + place] = np.inf
         head[L_DIRTY] += np.uint32(1)
         return
     end = np.int64(head[L_COUNT]) - 1
@@ -182,18 +246,43 @@ def lower_statistics(postings, head, place, theta, alpha):
     p.rows_f32[cell, D_SPATIAL] = min(p.rows_f32[cell, D_SPATIAL], spatial_threshold(theta, alpha))
 
 
+@helper
+def settle_need(postings, at, end, need, cells):
+    """Bring the least need of a posting's block, and of its cell, up to date."""
+    p = postings
+    block = at // BLOCK
+    cell = at // CELL
+    before = p.block[block, K_NEED]
+    least = need
+    for i in range(block * BLOCK, min(block * BLOCK + BLOCK, end)):
+        least = min(least, p.bound[B_NEED, i])
+    p.block[block, K_NEED] = least
+    if cells and (least < p.cell[cell, K_NEED] or before <= p.cell[cell, K_NEED]):
+        least = np.float32(np.inf)
+        for i in range(cell * BLOCK, min(cell * BLOCK + BLOCK, (end + BLOCK - 1) // BLOCK)):
+            least = min(least, p.block[i, K_NEED])
+        p.cell[cell, K_NEED] = least
+
+
 @routine
 def set_threshold(subscriptions, postings, row, theta):
-    """Write a subscription's new threshold into its row and its postings: the only thing that flows back (paper 6.3)."""
+    """Write a subscription's new threshold into its row and its postings: all that ever flows back (paper 6.3)."""
     s, p = subscriptions, postings
     lower = theta < s.f32[row, S_THETA]
     s.f32[row, S_THETA] = theta
+    need = theta - s.f32[row, S_ALPHA]
     first = np.int64(s.u32[row, S_TERMS])
     for at in range(first, first + np.int64(s.u32[row, S_NTERMS])):
         head = p.lists[s.term_ids[at]]
         place = np.int64(s.terms[at, T_PLACE])
-        p.bound[B_THETA, np.int64(head[L_START]) + place] = theta
-        if place < np.int64(head[L_PACKED]):
-            head[L_DIRTY] += np.uint32(1)
+        to = np.int64(head[L_START]) + place
+        p.bound[B_NEED, to] = need
+        if np.int64(head[L_CAPACITY]) <= BLOCK:
+            continue
+        head[L_DIRTY] += np.uint32(1)
+        if head[L_CELLS] == 0:
+            end = to - place + np.int64(head[L_COUNT])
+            settle_need(p, to, end, need, np.int64(head[L_CAPACITY]) >= CELL)
+        elif place < np.int64(head[L_PACKED]):
             if lower:
                 lower_statistics(p, head, place, theta, s.f32[row, S_ALPHA])

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from nearcast.kernels.buffers import age
+from nearcast.kernels.clock import prefetch
 from nearcast.kernels.geometry import box_chord
 from nearcast.kernels.jit import helper, routine
 from nearcast.kernels.layout import (
@@ -27,8 +28,11 @@ from nearcast.kernels.layout import (
 )
 from nearcast.kernels.score import blend, spatial_similarity
 from nearcast.kernels.segments import head_posting, newest_run, previous_run, span_of
+from nearcast.kernels.signatures import long_bit
 
 BUCKETS = 512
+HIGHEST = 1.25
+"""Above any bound."""
 
 LENGTH_SLACK = 1e-5
 """How far the squared length of a message's vector can be from 1: 2 * sqrt(4096 words) * 2**-24."""
@@ -69,71 +73,95 @@ def push(heap, size, capacity, score):
     return size
 
 
-@routine
-def score_posting(messages, policy, query, which, stamp, weight, theta, ids, weights, begin, end, counters):
+@helper
+def rest_in(signature, query, bits, which):
+    """Length of the subscription's keywords after `which` that a message with this signature may have."""
+    squares = 0.0
+    for i in range(which + 1, len(bits)):
+        if signature & bits[i] != 0:
+            squares += query[4 + len(bits) + i]
+    return math.sqrt(squares)
+
+
+@helper
+def score_posting(messages, policy, query, bits, which, stamp, weight, theta, ids, weights, begin, end, counters):
     """The exact score of the message of a posting of the subscription's keyword `which`; -1 if it cannot reach theta
-    or has an earlier keyword of the subscription, too.
-    """
+    or has an earlier keyword of the subscription, too."""
     slot = np.int64(stamp) & SLOT_MASK
-    x, y, z, alpha = query[0], query[1], query[2], query[3]
-    place = messages.place[slot]
-    near = spatial_similarity(policy.world.radius, policy.world.max_dist, x, y, z, place[0], place[1], place[2])
+    alpha = query[3]
+    near = spatial_similarity(
+        policy.world.radius, policy.world.max_dist, query[0], query[1], query[2],
+        messages.place[slot, 0], messages.place[slot, 1], messages.place[slot, 2],
+    )  # fmt: skip
     w = np.float64(weight)
-    text = text_bound(np.float64(weights[begin + which]), query[4 + which], w, w)
-    if alpha * near + (1.0 - alpha) * text + 1e-6 < theta:
-        return np.float32(-1.0)
-    counters[N_SEARCH_SCORED] += 1
-    a, b = span_of(messages, slot)
-    i = begin
-    total = 0.0
-    first = True
-    while i < end and a < b:
-        if ids[i] == messages.term_ids[a]:
-            if first and i != begin + which:
-                return np.float32(-1.0)
-            first = False
-            total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
-            i += 1
-            a += 1
-        elif ids[i] > messages.term_ids[a]:
-            i += 1
-        else:
-            a += 1
-    score = blend(np.float32(alpha), near, total)
-    return score if score >= theta else np.float32(-1.0)
+    rest = rest_in(messages.signature[slot], query, bits, which)
+    text = np.float64(weights[begin + which]) * w + rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - w * w))
+    score = np.float32(-1.0)
+    if alpha * near + (1.0 - alpha) * text + 1e-6 >= theta:
+        counters[N_SEARCH_SCORED] += 1
+        a, b = span_of(messages, slot)
+        i = begin
+        total = 0.0
+        first = -1
+        while i < end and a < b:
+            if ids[i] == messages.term_ids[a]:
+                if first < 0:
+                    first = i - begin
+                total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
+                i += 1
+                a += 1
+            elif ids[i] > messages.term_ids[a]:
+                i += 1
+            else:
+                a += 1
+        if first == which:
+            score = blend(np.float32(alpha), near, total)
+    return score
 
 
-@routine
-def collect_blocks(index, policy, query, which, own, tier, first, count, theta, scratch, found, counters):
-    """Note the blocks of a long run whose bound reaches theta."""
-    x, y, z, alpha = query[0], query[1], query[2], query[3]
-    for begin in range(first, first + count, BLOCK):
-        row = index.block[tier, begin // BLOCK]
-        chord = box_chord(x, y, z, row[0], row[1], row[2], row[3], row[4], row[5])
-        near = max(0.0, 1.0 - chord / policy.world.max_dist)
-        text = text_bound(own, query[4 + which], np.float64(row[6]), np.float64(row[7]))
-        bound = alpha * near + (1.0 - alpha) * text + policy.slack
-        if bound >= theta:
-            scratch.block_bounds[found] = bound
-            scratch.blocks[found, 0] = 2 * begin + tier
-            scratch.blocks[found, 1] = (which << 8) | min(BLOCK, first + count - begin)
-            found += 1
-    counters[N_SEARCH_BLOCKS] += (count + BLOCK - 1) // BLOCK
+@helper
+def collect_run(index, policy, query, which, own, tier, first, count, theta, scratch, found, counters):
+    """Note the blocks of a run whose bound reaches theta; a short run is one block without a bound."""
+    alpha = query[3]
+    if count <= BLOCK:
+        scratch.block_bounds[found] = HIGHEST
+        scratch.blocks[found, 0] = 2 * first + tier
+        scratch.blocks[found, 1] = (which << 8) | count
+        found += 1
+    else:
+        for begin in range(first, first + count, BLOCK):
+            row = begin // BLOCK
+            chord = box_chord(
+                query[0], query[1], query[2],
+                index.block[tier, row, 0], index.block[tier, row, 1], index.block[tier, row, 2],
+                index.block[tier, row, 3], index.block[tier, row, 4], index.block[tier, row, 5],
+            )  # fmt: skip
+            near = max(0.0, 1.0 - chord / policy.world.max_dist)
+            low = np.float64(index.block[tier, row, 6])
+            high = np.float64(index.block[tier, row, 7])
+            text = text_bound(own, query[4 + which], low, high)
+            bound = alpha * near + (1.0 - alpha) * text + policy.slack
+            if bound >= theta:
+                scratch.block_bounds[found] = bound
+                scratch.blocks[found, 0] = 2 * begin + tier
+                scratch.blocks[found, 1] = (which << 8) | min(BLOCK, first + count - begin)
+                found += 1
+        counters[N_SEARCH_BLOCKS] += (count + BLOCK - 1) // BLOCK
     return found
 
 
 @routine
-def order_blocks(scratch, blocks):
+def order_blocks(bounds, order, blocks):
     """Blocks in order of falling bound, up to the width of a bucket: a counting sort."""
     counts = np.zeros(BUCKETS + 1, np.int64)
-    scale = (BUCKETS - 1) / 1.25
+    scale = (BUCKETS - 1) / HIGHEST
     for i in range(blocks):
-        counts[BUCKETS - min(BUCKETS - 1, int(scratch.block_bounds[i] * scale))] += 1
+        counts[BUCKETS - min(BUCKETS - 1, int(bounds[i] * scale))] += 1
     for b in range(1, BUCKETS + 1):
         counts[b] += counts[b - 1]
     for i in range(blocks):
-        b = BUCKETS - 1 - min(BUCKETS - 1, int(scratch.block_bounds[i] * scale))
-        scratch.block_order[counts[b]] = i
+        b = BUCKETS - 1 - min(BUCKETS - 1, int(bounds[i] * scale))
+        order[counts[b]] = i
         counts[b] += 1
 
 
@@ -145,13 +173,16 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
     `scratch.found_*` receive them in no order.
     """
     n = end - begin
-    query = np.empty(4 + n, np.float64)
+    query = np.empty(4 + 2 * n, np.float64)  # point, alpha, length of the keywords after each, square of each weight
+    bits = np.empty(n, np.uint64)
     query[0], query[1], query[2] = point[0], point[1], point[2]
     query[3] = alpha
     rest = 0.0
     for i in range(n - 1, -1, -1):
         query[4 + i] = math.sqrt(rest)
-        rest += np.float64(weights[begin + i]) * np.float64(weights[begin + i])
+        query[4 + n + i] = np.float64(weights[begin + i]) * np.float64(weights[begin + i])
+        rest += query[4 + n + i]
+        bits[i] = long_bit(ids[begin + i])
     heap = np.empty(rank, np.float32)
     size = 0
     theta = np.float32(0.0)
@@ -166,10 +197,12 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
         while at >= 0:
             stamp = index.head[at, 1]
             back = age(newest, stamp)
+            work += 1
             if back <= span:
                 score = score_posting(
-                    messages, policy, query, i, stamp, index.head_weights[at, 2], theta, ids, weights, begin, end, counters
-                )
+                    messages, policy, query, bits, i, stamp, index.head_weights[at, 2], theta,
+                    ids, weights, begin, end, counters,
+                )  # fmt: skip
                 if score >= theta and score >= 0.0:
                     scratch.found_scores[found] = score
                     scratch.found_stamps[found] = stamp
@@ -179,43 +212,23 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
                         theta = heap[0]
             elif back < 1 << 31:  # older than the window, and so is all that follows; newer ones are of the same batch
                 break
-            work += 1
             at = np.int64(index.head[at, 0]) - 1
         for tier in range(2):
             edge = oldest if tier == 1 else max(oldest, index.control[I_SMALL_FIRST])
             run = newest_run(index, tier, term, last, edge) if last >= edge else -1
             while run >= 0:
-                first = np.int64(index.runs[tier, run, R_FIRST])
-                count = np.int64(index.runs[tier, run, R_COUNT])
-                if count > BLOCK:
-                    blocks = collect_blocks(
-                        index, policy, query, i, np.float64(weights[begin + i]), tier, first, count, theta,
-                        scratch, blocks, counters,
-                    )  # fmt: skip
-                else:
-                    for posting in range(first, first + count):
-                        stamp = index.postings[tier, posting, 0]
-                        if age(newest, stamp) > span:
-                            continue
-                        score = score_posting(
-                            messages, policy, query, i, stamp, index.weights[tier, posting, 1], theta,
-                            ids, weights, begin, end, counters,
-                        )  # fmt: skip
-                        if score >= theta and score >= 0.0:
-                            scratch.found_scores[found] = score
-                            scratch.found_stamps[found] = stamp
-                            found += 1
-                            size = push(heap, size, rank, score)
-                            if size == rank:
-                                theta = heap[0]
-                    work += count
+                blocks = collect_run(
+                    index, policy, query, i, np.float64(weights[begin + i]), tier,
+                    np.int64(index.runs[tier, run, R_FIRST]), np.int64(index.runs[tier, run, R_COUNT]), theta,
+                    scratch, blocks, counters,
+                )  # fmt: skip
                 work += 1
                 run = previous_run(index, tier, run, last, edge)
-    order_blocks(scratch, blocks)
+    order_blocks(scratch.block_bounds, scratch.block_order, blocks)
     for position in range(blocks):
         block = scratch.block_order[position]
         if scratch.block_bounds[block] < theta:
-            if scratch.block_bounds[block] < theta - 1.25 / (BUCKETS - 1) * 2.0:
+            if scratch.block_bounds[block] < theta - 2.0 * HIGHEST / (BUCKETS - 1):
                 break  # the order is exact up to a bucket
             continue
         tier = scratch.blocks[block, 0] & 1
@@ -224,20 +237,21 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
         count = scratch.blocks[block, 1] & 255
         work += count
         for posting in range(first, first + count):
+            prefetch(messages.signature, np.int64(index.postings[tier, posting, 0]) & SLOT_MASK)
+        for posting in range(first, first + count):
             stamp = index.postings[tier, posting, 0]
-            if age(newest, stamp) > span:
-                continue
-            score = score_posting(
-                messages, policy, query, which, stamp, index.weights[tier, posting, 1], theta,
-                ids, weights, begin, end, counters,
-            )  # fmt: skip
-            if score >= theta and score >= 0.0:
-                scratch.found_scores[found] = score
-                scratch.found_stamps[found] = stamp
-                found += 1
-                size = push(heap, size, rank, score)
-                if size == rank:
-                    theta = heap[0]
+            if age(newest, stamp) <= span:
+                score = score_posting(
+                    messages, policy, query, bits, which, stamp, index.weights[tier, posting, 1], theta,
+                    ids, weights, begin, end, counters,
+                )  # fmt: skip
+                if score >= theta and score >= 0.0:
+                    scratch.found_scores[found] = score
+                    scratch.found_stamps[found] = stamp
+                    found += 1
+                    size = push(heap, size, rank, score)
+                    if size == rank:
+                        theta = heap[0]
     counters[N_SEARCH_POSTINGS] += work
     if size < rank:
         theta = np.float32(0.0)

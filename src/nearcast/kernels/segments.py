@@ -38,6 +38,7 @@ from nearcast.kernels.layout import (
     TERM_RING,
 )
 from nearcast.kernels.radix import radix_argsort
+from nearcast.kernels.signatures import long_bit
 
 
 @helper
@@ -206,7 +207,11 @@ def add_message(messages, index, point, code, time, terms, weights, begin, end):
     slot = seq & SLOT_MASK
     for c in range(3):
         messages.place[slot, c] = point[c]
-    messages.place[slot, 3] = time
+    messages.time[slot] = time
+    signature = np.uint64(0)
+    for i in range(begin, end):
+        signature |= long_bit(terms[i])
+    messages.signature[slot] = signature
     messages.code[slot] = code
     count = end - begin
     at = messages.control[A_TERMS]

@@ -306,7 +306,7 @@ def register(
             s.f32[row, S_THETA] = fetch(s, messages, index, policy, scratch, row, first_live, newest, counters)
         first = np.int64(s.u32[row, S_TERMS])
         for at in range(first, first + end - begin):
-            insert_posting(s, postings, row, at)
+            insert_posting(s, postings, policy.world, row, at)
         if pack_now:
             pack_terms(s, postings, policy, row, counters)
         tell_list(s, out, row, newest, ENTERED, REGISTERED)
@@ -314,8 +314,7 @@ def register(
 
 @kernel
 def adopt(
-    subscriptions, postings,
-    points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
+    subscriptions, postings, policy, points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
     thetas, entry_offsets, entry_scores, entry_seqs,
 ):  # fmt: skip
     """Take subscriptions over with their thresholds and buffers, as a snapshot holds them."""
@@ -333,7 +332,7 @@ def adopt(
             link(s.due, s.u32, row, oldest(stamps, 0, b - a, newest))
         first = np.int64(s.u32[row, S_TERMS])
         for at in range(first, first + end - begin):
-            insert_posting(s, postings, row, at)
+            insert_posting(s, postings, policy.world, row, at)
 
 
 @kernel
