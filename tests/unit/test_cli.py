@@ -112,6 +112,41 @@ def test_the_module_is_a_program():
     assert done.stdout == f"nearcast {nearcast.__version__}\n"
 
 
+BENCH = """
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+import typer
+bench = ModuleType("nearcast.bench.cli")
+bench.__spec__ = ModuleSpec("nearcast.bench.cli", None)
+bench.app = typer.Typer()
+@bench.app.callback()
+def root(): pass
+@bench.app.command()
+def engine(size: str = "1k"):
+    print("measured", size)
+    raise typer.Exit(3)
+sys.modules["nearcast.bench.cli"] = bench
+from nearcast.cli import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "err"),
+    [
+        (["bench", "engine", "--size", "1m"], 3, "measured 1m\n", ""),
+        (["bench", "engine", "--volume", "1m"], 2, "", "nearcast: No such option: --volume\n"),
+        (["bench", "engine", "--help"], 0, "nearcast bench engine", ""),
+        (["--help"], 0, "bench", ""),
+    ],
+)
+def test_the_benchmarks_are_a_group_of_commands(arguments, code, out, err):
+    done = python(BENCH, *arguments)
+    assert (done.returncode, done.stderr) == (code, err)
+    assert out in done.stdout
+
+
 WARM_UP = """
 import sys
 from nearcast.cli import run
