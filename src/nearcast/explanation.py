@@ -20,6 +20,7 @@ from nearcast.kernels import layout as at
 from nearcast.kernels.brute import score_parts
 from nearcast.kernels.layout import BLOCK, Messages, Policy, Postings, Subscriptions
 from nearcast.kernels.postings import T_ID, T_PLACE
+from nearcast.kernels.signatures import GOLDEN
 from nearcast.space import Space
 
 Vector = tuple[NDArray[np.uint32], NDArray[np.float32]]
@@ -159,6 +160,7 @@ class Message(NamedTuple):
     total: NDArray[np.float64]  # wtsum
     most: NDArray[np.float64]  # maxwt
     length: NDArray[np.float64]
+    signature: NDArray[np.int64]
 
 
 def verdicts(state: State, row: int, seq: int) -> list[Verdict]:
@@ -167,7 +169,9 @@ def verdicts(state: State, row: int, seq: int) -> list[Verdict]:
     slot = seq & at.SLOT_MASK
     theirs = state.messages.terms[span_of(state.messages, slot)]
     point, weights = state.messages.place[slot, :3].astype(np.float32), theirs[:, 1].copy().view(np.float32)
-    message = Message(point, theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights))
+    bits = 1 << ((theirs[:, 0].astype(np.int64) * GOLDEN & 0xFFFFFFFF) >> 27)  # see `short_bit`
+    signature = np.append(np.bitwise_or.accumulate(bits[::-1])[::-1], 0)
+    message = Message(point, theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights), signature)
     _, mine, yours = np.intersect1d(own[:, T_ID], message.terms, assume_unique=True, return_indices=True)
     pairs = zip(own[mine[::-1], T_PLACE].tolist(), yours[::-1].tolist(), strict=True)
     return [judge(state, message, row, place, j) for place, j in pairs]
@@ -274,7 +278,8 @@ def judge_alone(state: State, message: Message, posting: Posting, outer: float, 
     after, most_after = (float(value) for value in p.paper[[at.P_SUM, at.P_MAX], posting.at])
     near = similarity(state, outer + inner)
     own = bound[at.B_TASTE]
-    by_length = own * weight + bound[at.B_REST] * message.length[j + 1]
+    more = bound[at.B_REST] if int(p.later[posting.at]) & int(message.signature[j + 1]) else 0.0
+    by_length = own * weight + more * message.length[j + 1]
     by_prefix = message.most[j] * (own + (1.0 - alpha) * after)
     unseen = min(after * message.most[j + 1], message.total[j + 1] * most_after)
     by_unseen = own * weight + (1.0 - alpha) * unseen

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pytest
 
 from nearcast import bounds as b
 from nearcast.engine import Engine
-from nearcast.explanation import NOW, PASSED, verdicts
+from nearcast.explanation import NOW, PASSED, State, verdicts
 from nearcast.kernels import layout
 from nearcast.kernels.geometry import boundary_distance, rect_distance
 from nearcast.model import last
@@ -244,39 +244,53 @@ def test_group_rules(rng: np.random.Generator) -> None:
 
 OFF = dict.fromkeys((field.name for field in fields(Pruning)), False)
 ALONE = {
-    # rule: what must be on with it, cell limit, the counter of what it saves
-    "cell": (("outer",), 4, layout.N_POSTINGS_CELL),
-    "group": (("outer",), 40, layout.N_POSTINGS_GROUP),
-    "early": (("outer",), 400, layout.N_POSTINGS_EARLY),
-    "prefix": ((), 40, layout.N_PREFIX),
-    "unseen": ((), 40, layout.N_UNSEEN),
-    "length": ((), 40, layout.N_LENGTH),
-    "point": (("length",), 40, layout.N_POINT),
+    # rule: its switch and those that it needs, order of the lists, cell limit
+    "cell": (("cell", "outer"), "paper", 4),
+    "group": (("group", "outer"), "paper", 40),
+    "early": (("early", "outer"), "paper", 400),
+    "prefix": (("prefix",), "paper", 40),
+    "unseen": (("unseen",), "blocks", 40),
+    "length": (("length",), "paper", 40),
+    "point": (("point", "length"), "blocks", 40),
+    "block": (("group", "length", "outer"), "blocks", 40),
+}
+COUNTED = {
+    layout.N_POSTINGS_CELL: ("cell", "run"),
+    layout.N_POSTINGS_GROUP: ("group", "block"),
+    layout.N_POSTINGS_EARLY: ("early",),
+    layout.N_PREFIX: ("prefix",),
+    layout.N_UNSEEN: ("unseen",),
+    layout.N_LENGTH: ("length",),
+    layout.N_POINT: ("point",),
 }
 SETTINGS = {
-    rule: (Pruning(**OFF | dict.fromkeys((rule, *others), True)), limit) for rule, (others, limit, _) in ALONE.items()
+    rule: Tuning(pruning=Pruning(**OFF | dict.fromkeys(on, True)), order=order, cell_limit=limit, alpha_groups=3)
+    for rule, (on, order, limit) in ALONE.items()
 }
 SETTINGS |= {
-    "none": (Pruning(**OFF), 40),
-    "outer": (Pruning(**OFF | {"outer": True}), 4),
-    "outer, inner": (Pruning(**OFF | {"outer": True, "inner": True}), 40),
-    "the paper's": (Pruning(length=False, point=False), 40),
-    "all": (Pruning(), 40),
-    "all, small cells": (Pruning(), 4),
-    "all, large cells": (Pruning(), 400),
+    "none": Tuning(pruning=Pruning(**OFF), order="paper", cell_limit=40),
+    "none, blocks": Tuning(pruning=Pruning(**OFF)),
+    "outer": Tuning(pruning=Pruning(**OFF | {"outer": True}), order="paper", cell_limit=4),
+    "outer, inner": Tuning(pruning=Pruning(**OFF | {"outer": True, "inner": True}), order="paper", cell_limit=40),
+    "the paper's": Tuning(pruning=Pruning(length=False, point=False), order="paper", cell_limit=40, alpha_groups=3),
+    "all": Tuning(order="paper", cell_limit=40, alpha_groups=3),
+    "all, small cells": Tuning(order="paper", cell_limit=4, alpha_groups=3),
+    "all, large cells": Tuning(order="paper", cell_limit=400, alpha_groups=3),
+    "all, blocks": Tuning(),
 }
 
 
 class Stream:
     """A few hundred subscriptions and messages of few words, the same for every engine of a seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, vocabulary: int = 9) -> None:
+        self.vocabulary = vocabulary
         self.rng = np.random.default_rng([seed, 77])
         self.space = plane(0, 0, 10, 6)
         self.centers = self.rng.uniform(0, 1, (4, 2))
 
     def words(self, most: int) -> dict[str, float]:
-        chosen = self.rng.choice(9, self.rng.integers(1, most + 1), replace=False)
+        chosen = self.rng.choice(self.vocabulary, self.rng.integers(1, min(most, self.vocabulary) + 1), replace=False)
         return {f"w{word}": float(self.rng.choice([1, 1, 2, 7])) for word in chosen}
 
     def place(self) -> tuple[float, float]:
@@ -286,9 +300,9 @@ class Stream:
     def message(self) -> tuple[dict[str, float], tuple[float, float]]:
         return self.words(6), self.place()
 
-    def register(self, engines: list[Engine | ReferenceEngine], count: int) -> None:
+    def register(self, engines: list[Engine | ReferenceEngine], count: int, alphas: Sequence[float] = ()) -> None:
         for number in range(count):
-            alpha = float(self.rng.choice([0.0, 1.0, *self.rng.random(6)]))
+            alpha = float(self.rng.choice(alphas or [0.0, 1.0, *self.rng.random(6)]))
             settings = {"at": self.place(), "k": int(self.rng.integers(1, 4)), "alpha": alpha}
             words = self.words(4)
             for engine in engines:
@@ -310,42 +324,48 @@ def verdicts_of(engine: Engine, seq: int) -> Counter[str]:
     counted: Counter[str] = Counter()
     for id in engine:
         shard, row = engine._find(engine._registry.slot(id))
-        found = verdicts(shard.subscriptions, shard.postings, engine._planner.policy, engine._messages, row, seq)
+        state = State(shard.subscriptions, shard.postings, engine._planner.policy, engine._messages)
+        found = verdicts(state, row, seq)
         counted.update(verdict.rule for verdict in found)
         assert all(verdict.best <= verdict.least for verdict in found if verdict.rule != PASSED)
     return counted
 
 
+def publish_twice(stream: Stream, engine: Engine, *others: ReferenceEngine) -> Counter[str]:
+    """What is told of a message, which is what its second arrival moves the counters by."""
+    words, at = stream.message()
+    for each in (engine, *others):
+        each.publish(words, at=at, time=0)
+    said = verdicts_of(engine, engine.newest_seq)
+    before = counters(engine)
+    for each in (engine, *others):
+        each.publish(words, at=at, time=0)
+    moved = counters(engine) - before
+    for column, rules in COUNTED.items():
+        assert moved[column] == sum(said[rule] for rule in rules), (rules, said)
+    assert moved[layout.N_VERIFIED] + moved[layout.N_REPEATED] == said[PASSED]
+    return said
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_any_rules_give_the_same_lists_and_count_what_they_save(name: str, seed: int) -> None:
-    pruning, cell_limit = SETTINGS[name]
     stream = Stream(seed)
-    tuning = Tuning(pruning=pruning, cell_limit=cell_limit, alpha_groups=3)
-    engine, reference = Engine(last(80), stream.space, tuning=tuning), ReferenceEngine(last(80), stream.space)
+    engine, reference = Engine(last(80), stream.space, tuning=SETTINGS[name]), ReferenceEngine(last(80), stream.space)
     both = [engine, reference]
     stream.publish(both, 60)
     stream.register(both, 400)
     stream.publish(both, 40)
     told: Counter[str] = Counter()
     for _ in range(25):
-        words, at = stream.message()
-        for each in both:
-            each.publish(words, at=at, time=0)
-        said = verdicts_of(engine, engine.newest_seq)
-        before = counters(engine)
-        for each in both:
-            each.publish(words, at=at, time=0)
-        moved = counters(engine) - before
-        got = {rule: int(moved[column]) for rule, (_, _, column) in ALONE.items()}
-        got[PASSED] = int(moved[layout.N_VERIFIED] + moved[layout.N_REPEATED])
-        assert got == {rule: said[rule] for rule in got}
-        told += said
+        told += publish_twice(stream, engine, reference)
         for id in engine:
             assert engine.top(id) == reference.top(id), id
     if name in ALONE:
+        switches = ALONE[name][0]
         assert told[name] > 0, told
-        assert set(told) <= {name, PASSED, *ALONE[name][0], *(["spatial"] if pruning.outer else [])}, told
-    elif name == "none":
+        allowed = {name, PASSED, *switches, *(["point", "spatial"] if "outer" in switches else [])}
+        assert set(told) <= allowed, told
+    elif name.startswith("none"):
         assert set(told) == {PASSED}
     elif name.startswith("outer"):
         assert told["spatial"] > 0
@@ -353,12 +373,23 @@ def test_any_rules_give_the_same_lists_and_count_what_they_save(name: str, seed:
         assert set(told) >= {"length", "point", PASSED}, told
 
 
+def test_runs_of_blocks(seed: int) -> None:
+    """A list of more than 32 blocks has a header for every 32. Here they lie in two far corners."""
+    stream = Stream(seed, vocabulary=1)
+    stream.centers = np.array([[0.1, 0.1], [0.9, 0.9]])
+    engine = Engine(last(80), stream.space)
+    stream.publish([engine], 60)
+    stream.register([engine], 2500, [0.7, 0.8, 0.9])
+    told = sum((publish_twice(stream, engine) for _ in range(4)), Counter())
+    assert told["run"] > 0, told
+
+
 def test_the_inner_bound_adds_to_the_outer_one(seed: int) -> None:
     rejected = []
     for inner in (False, True):
         stream = Stream(seed)
-        tuning = Tuning(pruning=Pruning(**OFF | {"outer": True, "inner": inner}), cell_limit=40)
-        engine = Engine(last(80), stream.space, tuning=tuning)
+        pruning = Pruning(**OFF | {"outer": True, "inner": inner})
+        engine = Engine(last(80), stream.space, tuning=Tuning(pruning=pruning, order="paper", cell_limit=40))
         stream.publish([engine], 60)
         stream.register([engine], 400)
         stream.publish([engine], 1)
@@ -369,10 +400,11 @@ def test_the_inner_bound_adds_to_the_outer_one(seed: int) -> None:
 # --- What `explain` says ---------------------------------------------------------------------------------------------
 
 
-def test_explain_names_the_rule_and_its_numbers(seed: int) -> None:
-    """Every outcome occurs, and each is true."""
+@pytest.mark.parametrize("order", ["paper", "blocks"])
+def test_explain_names_the_rule_and_its_numbers(order: Literal["paper", "blocks"], seed: int) -> None:
+    """Every kind of outcome occurs, and each is true."""
     stream = Stream(seed)
-    engine = Engine(last(80), stream.space, tuning=Tuning(cell_limit=40, alpha_groups=3))
+    engine = Engine(last(80), stream.space, tuning=Tuning(order=order, cell_limit=40, alpha_groups=3))
     stream.publish([engine], 60)
     stream.register([engine], 400)
     stream.publish([engine], 60)
@@ -392,11 +424,17 @@ def test_explain_names_the_rule_and_its_numbers(seed: int) -> None:
                 assert told.score < told.threshold
                 now = told.outcome.split("if it came now, ")[1]
                 best, least = sorted(float(number) for number in re.findall(r"(?<= )-?\d[\d.e-]*", now))
-                assert best >= (told.ssim if kind == "cell" else told.score) - 2e-6
-                assert kind == "cell" or least <= told.threshold + 2e-6
+                if kind == "cell":
+                    assert best >= told.ssim - 2e-6
+                elif kind in ("run", "block"):  # what words must bring is what distance takes from alpha, and the rest
+                    assert best >= (1.0 - told.alpha) * told.tsim - 2e-6
+                    assert least <= told.threshold - told.alpha * told.ssim + 2e-6
+                else:
+                    assert best >= told.score - 2e-6
+                    assert least <= told.threshold + 2e-6
             else:
                 assert told.score >= told.threshold
                 assert (kind == "waits") == (seq in waiting)
             seen[kind] += 1
     assert set(seen) >= {"waits", "dropped", "length", "point", "score"}, seen
-    assert {"cell", "group", "early"} & set(seen), seen
+    assert ({"cell", "group", "early"} if order == "paper" else {"block"}) & set(seen), seen

@@ -158,8 +158,8 @@ def defined_in(file: Path) -> set[str]:
     """Names of a module: functions, classes, methods, and what is assigned at its top."""
     tree = ast.parse(file.read_text())
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-    return names | {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    return names | {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def test_the_paper_map_names_what_exists() -> None:
