@@ -86,7 +86,7 @@ class Shard:
         names = ("points", "codes", "alphas", "ks", "numbers", "offsets", "terms", "weights")
         more = ("thetas", "entry_offsets", "entry_scores", "entry_seqs")
         shard.adopt(
-            self.subscriptions, self.postings, policy, *(columns[name] for name in names),
+            self.subscriptions, self.postings, policy, self.scratch, *(columns[name] for name in names),
             chosen, self.messages.control[layout.A_NEXT] - 1, rows, *(columns[name] for name in more),
         )  # fmt: skip
         self.slot_of_row[rows[chosen]] = slots[chosen]

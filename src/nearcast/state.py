@@ -29,7 +29,9 @@ from nearcast.kernels.layout import (
     Scratch,
     Subscriptions,
 )
+from nearcast.kernels.search import BUCKETS
 from nearcast.memory import Arena
+from nearcast.text import MAX_MESSAGE_WORDS, MAX_SUBSCRIPTION_WORDS
 
 SLOTS = SLOT_MASK + 1
 ROWS = 1 << 27
@@ -85,6 +87,7 @@ def subscriptions_state(arenas: Arenas) -> Subscriptions:
         f32=arenas.view("rows", np.float32, ROWS, 16),
         u32=flat.reshape(ROWS, 16),
         flat=flat,
+        terms_flat=terms.reshape(-1),
         terms=terms,
         code=arenas.take("code", np.uint32, ROWS),
         term_ids=terms[:, 0],
@@ -154,6 +157,7 @@ def index_state(arenas: Arenas, head_messages: int, segment_messages: int) -> Me
 def scratch_state(arenas: Arenas) -> Scratch:
     """Working room of one shard."""
     mask = np.zeros(CHUNK, np.uint8)
+    score_bits = np.zeros(1, np.uint32)
     return Scratch(
         ranges=arenas.take("ranges", np.int64, PLACES // BLOCK, 3),
         distances=arenas.take("distances", np.float32, PLACES // BLOCK, 2),
@@ -170,6 +174,20 @@ def scratch_state(arenas: Arenas) -> Scratch:
         found_scores=arenas.take("found_scores", np.float32, SLOTS),
         found_bits=arenas.view("found_scores", np.uint32, SLOTS),
         found_stamps=arenas.take("found_stamps", np.uint32, SLOTS),
+        order=arenas.take("order", np.int64, SLOTS),
+        keys=arenas.take("keys", np.int64, SLOTS),
+        sky=arenas.take("sky", np.int64, 3, SLOTS),
+        heap=arenas.take("heap", np.float32, SLOTS),
+        query=np.zeros(4 + 2 * MAX_SUBSCRIPTION_WORDS),
+        bits=np.zeros(MAX_SUBSCRIPTION_WORDS, np.uint64),
+        buckets=np.zeros(BUCKETS + 1, np.int64),
+        sight=np.zeros(6, np.float32),
+        tails=np.zeros((MAX_MESSAGE_WORDS + 1, 3), np.float32),
+        word_bits=np.zeros(MAX_MESSAGE_WORDS + 1, np.uint32),
+        word_keys=np.zeros((MAX_MESSAGE_WORDS, 6), np.float32),
+        state=np.zeros(3, np.int64),
+        score_bits=score_bits,
+        score=score_bits.view(np.float32),
         block_bounds=arenas.take("block_bounds", np.float32, POSTING_RING // BLOCK),
         blocks=arenas.take("found_blocks", np.int64, POSTING_RING // BLOCK, 2),
         block_order=arenas.take("block_order", np.int64, POSTING_RING // BLOCK),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import buffer_capacity, buffer_class, give_chunk, take_chunk
-from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     C_BUFFER_USED,
     C_ENTRIES,
@@ -49,7 +49,7 @@ def oldest(stamps, at, count, now):
     return np.uint32((np.int64(now) - np.int64(far)) & 0xFFFFFFFF)
 
 
-@routine
+@hot_routine
 def reserve(subscriptions, row, entries):
     """Give the subscription's buffer room for `entries`, keeping what it holds."""
     s = subscriptions
@@ -72,7 +72,7 @@ def reserve(subscriptions, row, entries):
     s.u32[row, S_CAPACITY] = room
 
 
-@routine
+@hot_routine
 def free_buffer(subscriptions, row):
     """Give the buffer's memory back."""
     s = subscriptions
@@ -155,7 +155,7 @@ def remove(subscriptions, row, stamp):
     return place
 
 
-@routine
+@hot_routine
 def purge(subscriptions, row, now, span):
     """Delete all entries more than `span` messages older than `now`; how many are left. They dominate nobody."""
     s = subscriptions
@@ -175,7 +175,7 @@ def purge(subscriptions, row, now, span):
     return left
 
 
-@routine
+@hot_routine
 def cut(subscriptions, row, theta):
     """Drop every entry that scores below theta; how many are left."""
     s = subscriptions
@@ -189,29 +189,28 @@ def cut(subscriptions, row, theta):
     return left
 
 
-@routine
-def load_skyband(subscriptions, row, order, found_scores, found_stamps, now):
-    """Fill the buffer with the k-skyband of what a search found; `order` sorts it by score, then newest first."""
+@hot_routine
+def load_skyband(subscriptions, row, order, found, found_scores, found_stamps, first, now, sky):
+    """Fill the buffer with the k-skyband of entries first..first+found-1 of what was found; how many it has.
+
+    `order` sorts them by score, then newest first; `sky` is working room.
+    """
     s = subscriptions
     k = np.int64(s.u32[row, S_K])
     s.control[C_ENTRIES] -= np.int64(s.u32[row, S_COUNT])
     s.u32[row, S_COUNT] = 0
-    n = len(order)
     # An entry evicted has k kept dominators, which dominate whatever it dominates: kept entries alone need counting.
-    ages = np.empty(n, np.int64)
-    doms = np.empty(n, np.int64)
-    rows = np.empty(n, np.int64)
     kept = 0
-    for position in range(n):
-        i = order[position]
+    for position in range(found):
+        i = first + order[position]
         own = age(now, found_stamps[i])
         newer = 0
         for j in range(kept):
-            newer += ages[j] < own
+            newer += sky[0, j] < own
         if newer < k:
-            ages[kept] = own
-            doms[kept] = newer
-            rows[kept] = i
+            sky[0, kept] = own
+            sky[1, kept] = newer
+            sky[2, kept] = i
             kept += 1
     if kept > 0:
         reserve(s, row, kept)
@@ -220,9 +219,9 @@ def load_skyband(subscriptions, row, order, found_scores, found_stamps, now):
     stamps = scores + capacity
     dominators = 2 * (stamps + capacity)
     for position in range(kept):
-        s.buffer_f32[scores + position] = found_scores[rows[position]]
-        s.buffer_u32[stamps + position] = found_stamps[rows[position]]
-        s.buffer_u16[dominators + position] = np.uint16(doms[position])
+        s.buffer_f32[scores + position] = found_scores[sky[2, position]]
+        s.buffer_u32[stamps + position] = found_stamps[sky[2, position]]
+        s.buffer_u16[dominators + position] = np.uint16(sky[1, position])
     s.u32[row, S_COUNT] = kept
     s.control[C_ENTRIES] += kept
     return kept

@@ -15,7 +15,7 @@ import numpy as np
 
 from nearcast.kernels.clock import prefetch
 from nearcast.kernels.geometry import box_chord
-from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     B_FAR,
     B_NEED,
@@ -122,7 +122,7 @@ def best_of_group(stats, at, spatial, keys, lengths):
     return max(low * spatial + (ONE - low) * text, high * spatial + (ONE - high) * text) - stats[at, G_THETA]
 
 
-@routine
+@hot_routine
 def test_by_length(bound, later, mask, begin, end, outer, farthest, use_point, x, y, z, weight, rest, words, slack):
     """First test of postings begin..end, one vector pass: 0 = the keywords cannot bring enough (Cauchy-Schwarz for those
     still to come, if there can be any), 1 = they could, but the subscription is too far away, 2 = neither."""
@@ -151,7 +151,7 @@ def left_by_unseen(bound, paper, at, taste, weight, total_after, most_after):
     return bound[B_TASTE, at] * weight + taste * unseen
 
 
-@routine
+@hot_routine
 def test_by_keywords(bound, paper, mask, begin, end, outer, inner, farthest, keys, slack, rules):
     """The same with the paper's bounds only: refined location-aware prefix, then the bound for unseen keywords, with the
     combined spatial bound. `keys` is the message's side: maxwt, weight, wtsum and maxwt of what comes after.
@@ -353,7 +353,7 @@ def visit_cells(p, scratch, switches, margin, view, keys, head, keyword, ranges,
     return note_range(scratch, ranges, tail, start + np.int64(head[L_COUNT]), keyword, ZERO, ZERO)
 
 
-@routine
+@hot_routine
 def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters):
     """Lines 1-18 of Algorithm 1: rows of the subscriptions that this message may affect, each once."""
     s, p = subscriptions, postings
@@ -362,7 +362,7 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
         s.seen[: s.control[C_ROWS]] = 0
         s.control[C_EPOCH] = 1
     epoch = np.uint32(s.control[C_EPOCH])
-    view = np.empty(6, np.float32)
+    view = scratch.sight
     view[0], view[1], view[2] = m_x, m_y, m_z
     view[3] = policy.world.max_dist
     view[4] = policy.slack
@@ -370,8 +370,10 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
 
     # maxwt, wtsum and length of the message's tail from each keyword on (Algorithm 1, line 3), from the last to the first
     n = end - begin
-    tails = np.zeros((n + 1, 3), np.float32)
-    words = np.zeros(n + 1, np.uint32)
+    tails = scratch.tails
+    words = scratch.word_bits
+    tails[n] = 0.0
+    words[n] = 0
     squares = 0.0
     total = 0.0
     most = 0.0
@@ -385,7 +387,7 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
         tails[j, 2] = math.sqrt(squares)
         words[j] = words[j + 1] | short_bit(m_terms[begin + j])
         prefetch(p.starts, np.int64(m_terms[begin + j]))
-    all_keys = np.empty((n, 6), np.float32)
+    all_keys = scratch.word_keys
     for j in range(n):
         all_keys[j, 0] = tails[j, 0]  # maxwt(m.w)
         all_keys[j, 1] = m_weights[begin + j]

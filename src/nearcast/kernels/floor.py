@@ -10,18 +10,18 @@ import numpy as np
 
 from nearcast.kernels.buffers import link_to, load_skyband, oldest, purge
 from nearcast.kernels.clock import ticks
-from nearcast.kernels.jit import kernel
+from nearcast.kernels.jit import hot_kernel
 from nearcast.kernels.layout import F_PENDING, S_BUFFER, S_CAPACITY, S_COUNT, S_K, S_NEXT, S_THETA, UNLINKED
 from nearcast.kernels.refill import raise_threshold
 from nearcast.kernels.report import report
 from nearcast.kernels.shard import expire, note_arrival
 
 
-@kernel
+@hot_kernel
 def apply_known(subscriptions, policy, scratch, out, counters, first_seq, first_live, trace, first_step, log):
     """Apply steps first_step, … of a recording; `log` receives the ticks of each."""
     s = subscriptions
-    state = np.zeros(3, np.int64)
+    state = scratch.state
     for step in range(len(first_live) - 1):
         start = ticks()
         live = first_live[step + 1]
@@ -49,8 +49,11 @@ def apply_known(subscriptions, policy, scratch, out, counters, first_seq, first_
             row = trace.refill_rows[refill]
             a = trace.refill_ends[refill - 1] if refill > 0 else 0
             b = trace.refill_ends[refill]
-            order = np.arange(b - a)
-            if load_skyband(s, row, order, trace.entry_scores[a:b], trace.entry_stamps[a:b], seq) > 0:
+            for i in range(b - a):
+                scratch.order[i] = i
+            if load_skyband(
+                s, row, scratch.order, b - a, trace.entry_scores, trace.entry_stamps, a, seq, scratch.sky
+            ):
                 if s.u32[row, S_NEXT] == UNLINKED:
                     link_to(s.due, s.u32, row, oldest(trace.entry_stamps, a, b - a, seq))
             s.f32[row, S_THETA] = trace.refill_thetas[refill]

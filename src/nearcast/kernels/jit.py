@@ -17,7 +17,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile an entry kernel: cached, without the GIL, divisions without Python's checks."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)(function)  # type: ignore[no-any-return]
+
+
+def hot_kernel(function: F) -> F:
+    """A kernel without reference counts: it may not make arrays, only use those it is given.
+
+    Numba counts references to every array of a tuple at every use, with locked instructions; they took more than half of
+    the engine's time, and two threads would fight for them.
+    """
+    return numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
+
+
+def hot_routine(function: F) -> F:
+    """A routine (see `routine`) without reference counts (see `hot_kernel`)."""
+    return numba.njit(nogil=True, error_model="numpy", _nrt=False)(function)  # type: ignore[no-any-return]
 
 
 def helper(function: F) -> F:
@@ -27,4 +41,4 @@ def helper(function: F) -> F:
 
 def routine(function: F) -> F:
     """Compile a larger helper that stays a call of its own, so that it is compiled once per module."""
-    return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, error_model="numpy", _nrt=True)(function)  # type: ignore[no-any-return]

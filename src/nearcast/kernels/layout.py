@@ -49,6 +49,7 @@ class Subscriptions(NamedTuple):
     f32: np.ndarray  # [row, 16] the same memory
     u32: np.ndarray  # [row, 16] the same memory
     flat: np.ndarray  # uint32, one-dimensional: the same memory
+    terms_flat: np.ndarray  # uint32, one-dimensional: the memory of terms
     terms: np.ndarray  # uint32 [place, 4]: term, weight (bits), place of its posting within the term's list, unused
     code: np.ndarray  # uint32 [row]: Morton code of the place: the path through the quadtree
     term_ids: np.ndarray  # uint32, strided view of terms: column 0
@@ -216,6 +217,20 @@ class Scratch(NamedTuple):
     found_scores: np.ndarray  # float32: what a search found
     found_bits: np.ndarray  # uint32: the same memory
     found_stamps: np.ndarray  # uint32
+    order: np.ndarray  # int64: order of what was found, or of the subscriptions touched
+    keys: np.ndarray  # int64: what is sorted by
+    sky: np.ndarray  # int64 [3, entry]: a skyband being built: ages, dominators, rows
+    heap: np.ndarray  # float32 [rank]: the best scores of a search
+    query: np.ndarray  # float64 [4 + 2 * keywords]: a search's subscription
+    bits: np.ndarray  # uint64 [keywords]: its signatures
+    buckets: np.ndarray  # int64 [BUCKETS + 1]
+    sight: np.ndarray  # float32 [6]: the message's place and the settings of the first test
+    tails: np.ndarray  # float32 [keywords + 1, 3]: maxwt, wtsum and length of the message from each keyword on
+    word_bits: np.ndarray  # uint32 [keywords + 1]: signature of the message from each keyword on
+    word_keys: np.ndarray  # float32 [keywords, 6]: each keyword's side of the tests
+    state: np.ndarray  # int64 [3]: events, end of before-lists, subscriptions that underflowed
+    score_bits: np.ndarray  # uint32 [1]
+    score: np.ndarray  # float32 [1], the same memory
     block_bounds: np.ndarray  # float32: blocks that a search may have to open
     blocks: np.ndarray  # int64 [block, 2]: 2 * first posting + tier, and (term of the subscription << 8) + postings
     block_order: np.ndarray  # int64

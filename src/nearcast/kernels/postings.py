@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
-from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     B_FAR,
     B_NEED,
@@ -106,7 +106,7 @@ def describe_posting(postings, at, capacity):
         widen(p.cell, at // CELL, p, at)
 
 
-@routine
+@hot_routine
 def describe_list(postings, head):
     """All headers of a list anew."""
     start = np.int64(head[L_START])
@@ -114,7 +114,7 @@ def describe_list(postings, head):
         describe_posting(postings, at, np.int64(head[L_CAPACITY]))
 
 
-@routine
+@hot_routine
 def resize_list(postings, control, term, size_class):
     """Move a list to a chunk of another size class. A long list begins with a block, a very long one with a cell."""
     p = postings
@@ -132,12 +132,13 @@ def resize_list(postings, control, term, size_class):
         describe_list(p, head)
     elif room > BLOCK:
         for b in range((count + BLOCK - 1) // BLOCK):
-            p.block[new // BLOCK + b] = p.block[old // BLOCK + b]
+            for c in range(16):
+                p.block[new // BLOCK + b, c] = p.block[old // BLOCK + b, c]
     if capacity > 0:
         give_chunk(p.free, 0, power_class(capacity), p.owner, 1, 0, old)
 
 
-@routine
+@hot_routine
 def insert_posting(subscriptions, postings, world, row, at):
     """Add the posting of the subscription's term in row `at` of the term table, at the end of the term's list."""
     s, p = subscriptions, postings
@@ -186,7 +187,7 @@ def needs_packing(head):
     return count > BLOCK and (tail > max(2 * BLOCK, packed // 4) or np.int64(head[L_DIRTY]) > max(64, count // 2))
 
 
-@routine
+@hot_routine
 def remove_posting(subscriptions, postings, at):
     """Take a posting out: of a short list at once, of a long one by a need that nothing meets."""
     s, p = subscriptions, postings
@@ -226,7 +227,7 @@ def group_of(postings, first, count, place):
     return low
 
 
-@routine
+@hot_routine
 def lower_statistics(postings, head, place, theta, alpha):
     """A posting of the packed part now has a lower threshold: what was said of its group, rest of group and cell follows."""
     p = postings
@@ -264,7 +265,7 @@ def settle_need(postings, at, end, need, cells):
         p.cell[cell, K_NEED] = least
 
 
-@routine
+@hot_routine
 def set_threshold(subscriptions, postings, row, theta):
     """Write a subscription's new threshold into its row and its postings: all that ever flows back (paper 6.3)."""
     s, p = subscriptions, postings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.buffers import cut, link_to, load_skyband, oldest
-from nearcast.kernels.jit import routine
+from nearcast.kernels.jit import hot_routine
 from nearcast.kernels.layout import (
     N_RAISED,
     N_REFILL_WORK,
@@ -30,7 +30,7 @@ WORK_POSTING, WORK_BLOCK, WORK_SCORED, WORK_FIXED = 4, 4, 16, 400
 """What a re-evaluation costs, counted rather than timed so that the engine stays deterministic; one unit is about 1 ns."""
 
 
-@routine
+@hot_routine
 def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_seq, counters):
     """Fill a buffer anew from messages first_seq..last_seq; the threshold that it then stands for."""
     s = subscriptions
@@ -46,8 +46,10 @@ def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_
         messages, index, policy, scratch, s.f64[row], s.f32[row, S_ALPHA], s.term_ids, s.term_weights, begin, end,
         rank, first_seq, last_seq, counters,
     )  # fmt: skip
-    order = order_found(scratch, found, last_seq)
-    kept = load_skyband(s, row, order, scratch.found_scores, scratch.found_stamps, last_seq)
+    order_found(scratch, found, last_seq)
+    kept = load_skyband(
+        s, row, scratch.order, found, scratch.found_scores, scratch.found_stamps, 0, last_seq, scratch.sky
+    )
     if kept > 0 and s.u32[row, S_NEXT] == UNLINKED:
         stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
         link_to(s.due, s.u32, row, oldest(s.buffer_u32, stamps, kept, last_seq))
@@ -62,7 +64,7 @@ def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_
     return theta
 
 
-@routine
+@hot_routine
 def raise_threshold(subscriptions, policy, row, counters):
     """A buffer that has grown past twice its target already holds the scores for a higher threshold: cut it there.
 

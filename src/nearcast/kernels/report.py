@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.buffers import age
-from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import N_CHANGES, S_BUFFER, S_CAPACITY, S_COUNT, S_K, S_NUMBER
+from nearcast.kernels.sorting import sort_order
 
 LEFT, ENTERED = 0, 1
 ARRIVED, DISPLACED, EXPIRED, REFILLED, REGISTERED, UNSUBSCRIBED = 0, 1, 2, 3, 4, 5
@@ -38,7 +39,7 @@ def emit(out, seq, row, number, kind, cause, message, rank, score):
     out.count[0] = n + 1
 
 
-@routine
+@hot_routine
 def remember(subscriptions, scratch, events, used, row):
     """Keep a subscription's list as it is before the operation touches it; the new end of `scratch.before_*`."""
     s = subscriptions
@@ -57,19 +58,20 @@ def remember(subscriptions, scratch, events, used, row):
     return used + length
 
 
-@routine
-def emit_arrival(event, bits, out, seq):
+@helper
+def emit_arrival(scratch, at, out, seq):
     """An arrival pushed out the last of the list, or not, and stands at its place. Scores come as their bits."""
-    row, number = event[E_ROW], event[E_NUMBER]
-    scores = bits.view(np.float32)
-    if event[E_LEFT] != 0:
-        bits[0] = event[E_LEFT_BITS]
-        emit(out, seq, row, number, LEFT, DISPLACED, seq - age(seq, event[E_STAMP]), event[E_LEFT], scores[0])
-    bits[0] = event[E_BITS]
-    emit(out, seq, row, number, ENTERED, ARRIVED, seq, event[E_PLACE] + 1, scores[0])
+    event = scratch.touched
+    row, number = event[at, E_ROW], event[at, E_NUMBER]
+    if event[at, E_LEFT] != 0:
+        scratch.score_bits[0] = event[at, E_LEFT_BITS]
+        message = seq - age(seq, event[at, E_STAMP])
+        emit(out, seq, row, number, LEFT, DISPLACED, message, event[at, E_LEFT], scratch.score[0])
+    scratch.score_bits[0] = event[at, E_BITS]
+    emit(out, seq, row, number, ENTERED, ARRIVED, seq, event[at, E_PLACE] + 1, scratch.score[0])
 
 
-@routine
+@hot_routine
 def emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live):
     """Walk both lists, before and after: first who left, then who entered."""
     s = subscriptions
@@ -108,30 +110,18 @@ def emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live
                 j += 1
 
 
-@routine
+@hot_routine
 def report(subscriptions, scratch, events, out, seq, arrived, first_live, counters):
     """Write the changes of all touched subscriptions in order of registration."""
     before = out.count[0]
-    numbers = np.empty(events, np.uint32)
     for i in range(events):
-        numbers[i] = scratch.touched[i, E_NUMBER]
-    if events > 64:
-        order = np.argsort(numbers)
-    else:
-        order = np.arange(events)
-        for i in range(1, events):
-            own = order[i]
-            j = i
-            while j > 0 and numbers[order[j - 1]] > numbers[own]:
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = own
-    bits = np.empty(1, np.uint32)
+        scratch.keys[i] = scratch.touched[i, E_NUMBER]
+    sort_order(scratch.keys, scratch.order, events)
     for i in range(events):
-        event = scratch.touched[order[i]]
-        if event[E_ARRIVAL] != 0:
-            emit_arrival(event, bits, out, seq)
+        at = scratch.order[i]
+        if scratch.touched[at, E_ARRIVAL] != 0:
+            emit_arrival(scratch, at, out, seq)
         else:
-            emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live)
-            subscriptions.flag[event[E_ROW]] = 0
+            emit_difference(subscriptions, scratch, scratch.touched[at], out, seq, arrived, first_live)
+            subscriptions.flag[scratch.touched[at, E_ROW]] = 0
     counters[N_CHANGES] += out.count[0] - before

@@ -14,7 +14,7 @@ import numpy as np
 from nearcast.kernels.buffers import age
 from nearcast.kernels.clock import prefetch
 from nearcast.kernels.geometry import box_chord
-from nearcast.kernels.jit import helper, routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     BLOCK,
     I_HEAD_FIRST,
@@ -29,6 +29,7 @@ from nearcast.kernels.layout import (
 from nearcast.kernels.score import blend, spatial_similarity
 from nearcast.kernels.segments import head_posting, newest_run, previous_run, span_of
 from nearcast.kernels.signatures import long_bit
+from nearcast.kernels.sorting import sort_order
 
 BUCKETS = 512
 HIGHEST = 1.25
@@ -74,12 +75,12 @@ def push(heap, size, capacity, score):
 
 
 @helper
-def rest_in(signature, query, bits, which):
+def rest_in(signature, query, bits, words, which):
     """Length of the subscription's keywords after `which` that a message with this signature may have."""
     squares = 0.0
-    for i in range(which + 1, len(bits)):
+    for i in range(which + 1, words):
         if signature & bits[i] != 0:
-            squares += query[4 + len(bits) + i]
+            squares += query[4 + words + i]
     return math.sqrt(squares)
 
 
@@ -94,7 +95,7 @@ def score_posting(messages, policy, query, bits, which, stamp, weight, theta, id
         messages.place[slot, 0], messages.place[slot, 1], messages.place[slot, 2],
     )  # fmt: skip
     w = np.float64(weight)
-    rest = rest_in(messages.signature[slot], query, bits, which)
+    rest = rest_in(messages.signature[slot], query, bits, end - begin, which)
     text = np.float64(weights[begin + which]) * w + rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - w * w))
     score = np.float32(-1.0)
     if alpha * near + (1.0 - alpha) * text + 1e-6 >= theta:
@@ -150,10 +151,10 @@ def collect_run(index, policy, query, which, own, tier, first, count, theta, scr
     return found
 
 
-@routine
-def order_blocks(bounds, order, blocks):
+@hot_routine
+def order_blocks(bounds, order, counts, blocks):
     """Blocks in order of falling bound, up to the width of a bucket: a counting sort."""
-    counts = np.zeros(BUCKETS + 1, np.int64)
+    counts[:] = 0
     scale = (BUCKETS - 1) / HIGHEST
     for i in range(blocks):
         counts[BUCKETS - min(BUCKETS - 1, int(bounds[i] * scale))] += 1
@@ -165,7 +166,7 @@ def order_blocks(bounds, order, blocks):
         counts[b] += 1
 
 
-@routine
+@hot_routine
 def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, end, rank, oldest, newest, counters):
     """All messages oldest..newest with a common keyword and a score of at least theta; how many, and theta.
 
@@ -173,8 +174,8 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
     `scratch.found_*` receive them in no order.
     """
     n = end - begin
-    query = np.empty(4 + 2 * n, np.float64)  # point, alpha, length of the keywords after each, square of each weight
-    bits = np.empty(n, np.uint64)
+    query = scratch.query  # point, alpha, length of the keywords after each, square of each weight
+    bits = scratch.bits
     query[0], query[1], query[2] = point[0], point[1], point[2]
     query[3] = alpha
     rest = 0.0
@@ -183,7 +184,7 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
         query[4 + n + i] = np.float64(weights[begin + i]) * np.float64(weights[begin + i])
         rest += query[4 + n + i]
         bits[i] = long_bit(ids[begin + i])
-    heap = np.empty(rank, np.float32)
+    heap = scratch.heap
     size = 0
     theta = np.float32(0.0)
     found = 0
@@ -224,7 +225,7 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
                 )  # fmt: skip
                 work += 1
                 run = previous_run(index, tier, run, last, edge)
-    order_blocks(scratch.block_bounds, scratch.block_order, blocks)
+    order_blocks(scratch.block_bounds, scratch.block_order, scratch.buckets, blocks)
     for position in range(blocks):
         block = scratch.block_order[position]
         if scratch.block_bounds[block] < theta:
@@ -264,11 +265,11 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
     return kept, theta
 
 
-@routine
+@hot_routine
 def order_found(scratch, found, newest):
-    """What was found in the order of lists: higher score first, of equal scores the newer message."""
-    keys = np.empty(found, np.int64)
+    """Put what was found in the order of lists: higher score first, of equal scores the newer message."""
     for i in range(found):
         # scores are not negative, so their bits order them
-        keys[i] = -((np.int64(scratch.found_bits[i]) << 32) | (0xFFFFFFFF - age(newest, scratch.found_stamps[i])))
-    return np.argsort(keys)
+        back = age(newest, scratch.found_stamps[i])
+        scratch.keys[i] = -((np.int64(scratch.found_bits[i]) << 32) | (0xFFFFFFFF - back))
+    sort_order(scratch.keys, scratch.order, found)

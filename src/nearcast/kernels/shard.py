@@ -13,7 +13,7 @@ from nearcast.kernels.buffers import link_to as link
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.clock import prefetch, ticks
 from nearcast.kernels.disseminate import filter_candidates, verify
-from nearcast.kernels.jit import helper, kernel, routine
+from nearcast.kernels.jit import helper, hot_kernel, hot_routine, kernel
 from nearcast.kernels.layout import (
     C_FREE_ROW,
     C_LIVE,
@@ -70,14 +70,14 @@ from nearcast.kernels.segments import span_of
 from nearcast.kernels.trace import TRACE_ON, record_hits, record_refill
 
 
-@routine
+@hot_routine
 def free_row(subscriptions, row):
     """Give a subscription's row back."""
     subscriptions.u32[row, S_NEXT] = subscriptions.control[C_FREE_ROW]
     subscriptions.control[C_FREE_ROW] = row + 1
 
 
-@routine
+@hot_routine
 def expire(subscriptions, scratch, message, state, counters):
     """One message has left the window: delete it where it is the oldest entry, and note who underflows (Algorithm 2).
 
@@ -157,7 +157,7 @@ def note_arrival(subscriptions, scratch, row, score, seq, state, counters):
         state[0] += 1
 
 
-@routine
+@hot_routine
 def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counters):
     """Offer the message to the buffers of the affected subscriptions and note whose list it changes."""
     s = subscriptions
@@ -170,7 +170,7 @@ def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counte
                 set_threshold(s, postings, row, theta)
 
 
-@routine
+@hot_routine
 def pack_terms(subscriptions, postings, policy, row, counters):
     """Pack those lists of a subscription that have changed enough since they were packed last."""
     s = subscriptions
@@ -180,7 +180,7 @@ def pack_terms(subscriptions, postings, policy, row, counters):
             pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
 
 
-@routine
+@hot_routine
 def settle(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, trace, counters):
     """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again.
 
@@ -203,7 +203,7 @@ def settle(subscriptions, postings, messages, index, policy, scratch, pending, f
             link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, seq))
 
 
-@kernel
+@hot_kernel
 def advance_shard(
     subscriptions, postings, messages, index, policy, scratch, out, counters, first_seq, first_live, arrives, trace, log
 ):
@@ -213,7 +213,7 @@ def advance_shard(
     `log` receives per step: ticks of the arrival, ticks of the expiry, hits (for percentiles).
     """
     s = subscriptions
-    state = np.zeros(3, np.int64)
+    state = scratch.state
     for step in range(len(first_live) - 1):
         start = ticks()
         live = first_live[step + 1]
@@ -257,7 +257,7 @@ def advance_shard(
             record_hits(scratch, trace, hits)
 
 
-@routine
+@hot_routine
 def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin, end):
     """A row for a new subscription, with its terms and an empty buffer."""
     s = subscriptions
@@ -270,7 +270,7 @@ def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin,
     s.control[C_LIVE] += 1
     n = end - begin
     size = power_class(n)
-    first = take_chunk(s.free, 1, size, s.terms.reshape(-1), 4, 0, s.control, C_TERMS_USED, 1 << size, 1)
+    first = take_chunk(s.free, 1, size, s.terms_flat, 4, 0, s.control, C_TERMS_USED, 1 << size, 1)
     for j in range(n):
         s.term_ids[first + j] = terms[begin + j]
         s.term_weights[first + j] = weights[begin + j]
@@ -291,7 +291,7 @@ def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin,
     return row
 
 
-@kernel
+@hot_kernel
 def register(
     subscriptions, postings, messages, index, policy, scratch, out, counters,
     points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, first_live, newest, rows, pack_now,
@@ -312,9 +312,9 @@ def register(
         tell_list(s, out, row, newest, ENTERED, REGISTERED)
 
 
-@kernel
+@hot_kernel
 def adopt(
-    subscriptions, postings, policy, points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
+    subscriptions, postings, policy, scratch, points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
     thetas, entry_offsets, entry_scores, entry_seqs,
 ):  # fmt: skip
     """Take subscriptions over with their thresholds and buffers, as a snapshot holds them."""
@@ -325,11 +325,14 @@ def adopt(
         rows[i] = row
         s.f32[row, S_THETA] = thetas[i]
         a, b = entry_offsets[i], entry_offsets[i + 1]
-        stamps = np.empty(b - a, np.uint32)
         for j in range(b - a):
-            stamps[j] = np.uint32(entry_seqs[a + j] & 0xFFFFFFFF)
-        if load_skyband(s, row, np.arange(b - a), entry_scores[a:b], stamps, newest) > 0:
-            link(s.due, s.u32, row, oldest(stamps, 0, b - a, newest))
+            scratch.found_stamps[j] = np.uint32(entry_seqs[a + j] & 0xFFFFFFFF)
+            scratch.found_scores[j] = entry_scores[a + j]
+            scratch.order[j] = j
+        if load_skyband(
+            s, row, scratch.order, b - a, scratch.found_scores, scratch.found_stamps, 0, newest, scratch.sky
+        ):
+            link(s.due, s.u32, row, oldest(scratch.found_stamps, 0, b - a, newest))
         first = np.int64(s.u32[row, S_TERMS])
         for at in range(first, first + end - begin):
             insert_posting(s, postings, policy.world, row, at)
@@ -343,7 +346,7 @@ def pack_lists(subscriptions, postings, policy, terms, counters):
             pack_list(subscriptions, postings, policy.world, term, policy.limits, counters)
 
 
-@routine
+@hot_routine
 def tell_list(subscriptions, out, row, newest, kind, cause):
     """Report the whole list of a subscription, as it enters or leaves with it."""
     s = subscriptions
@@ -354,7 +357,7 @@ def tell_list(subscriptions, out, row, newest, kind, cause):
         emit(out, newest, row, s.u32[row, S_NUMBER], kind, cause, message, j + 1, s.buffer_f32[scores + j])
 
 
-@kernel
+@hot_kernel
 def unregister(subscriptions, postings, policy, out, counters, row, newest):
     """Take a subscription out of lists, calendar and memory; its list leaves with it."""
     s = subscriptions
@@ -366,7 +369,7 @@ def unregister(subscriptions, postings, policy, out, counters, row, newest):
         if needs_packing(postings.lists[s.term_ids[at]]):
             pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
     free_buffer(s, row)
-    give_chunk(s.free, 1, power_class(n), s.terms.reshape(-1), 4, 0, first)
+    give_chunk(s.free, 1, power_class(n), s.terms_flat, 4, 0, first)
     s.u32[row, S_NTERMS] = 0
     s.control[C_LIVE] -= 1
     if s.u32[row, S_NEXT] == UNLINKED:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearcast.kernels.jit import routine
+from nearcast.kernels.jit import hot_routine
 from nearcast.kernels.layout import S_BUFFER, S_CAPACITY, S_COUNT, S_THETA, Trace
 
 TRACE_ON, TRACE_HITS, TRACE_STEPS, TRACE_REFILLS, TRACE_ENTRIES = 0, 1, 2, 3, 4
 
 
-@routine
+@hot_routine
 def record_hits(scratch, trace, hits):
     """The affected subscriptions of one step, and where the step's refills end."""
     at = trace.control[TRACE_HITS]
@@ -24,7 +24,7 @@ def record_hits(scratch, trace, hits):
     trace.control[TRACE_STEPS] = step + 1
 
 
-@routine
+@hot_routine
 def record_refill(subscriptions, trace, row):
     """The buffer of a subscription after its re-evaluation."""
     s = subscriptions
