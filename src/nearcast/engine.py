@@ -77,11 +77,12 @@ class Engine(Frontend):
         policy = self._planner.policy
 
         def run(number: int) -> Part:
-            chosen = np.flatnonzero(homes == number)
+            here = np.flatnonzero(homes == number)
+            chosen = here[np.argsort(codes[here], kind="stable")]  # neighbours look at the same messages
             return self._shards[number].register(policy, columns, vectors, chosen, rows, batch.slots)
 
         self._home[batch.slots] = homes
-        changes = self._gather(self._on_all(run, len(batch.slots) >= PARALLEL), self.newest_seq)
+        changes = self._gather(self._on_all(run, len(batch.slots) >= PARALLEL), self.newest_seq, mixed=True)
         self._row[batch.slots] = rows
         return changes
 
@@ -221,9 +222,9 @@ class Engine(Frontend):
             return list(self._pool.map(run, numbers))
         return [run(number) for number in numbers]
 
-    def _gather(self, parts: list[Part], first_seq: int) -> ChangeColumns:
-        """All shards' changes in order of message and registration: each part is, so a stable sort merges them."""
-        if len(parts) == 1:
+    def _gather(self, parts: list[Part], first_seq: int, mixed: bool = False) -> ChangeColumns:
+        """All shards' changes in order of message and registration. Each part is unless `mixed`: sorting merges them."""
+        if len(parts) == 1 and not mixed:
             return parts[0][0]
         columns = ChangeColumns(*map(np.concatenate, zip(*(part[0] for part in parts), strict=True)))
         numbers = np.concatenate([part[1] for part in parts])

@@ -126,10 +126,10 @@ def messages_state(arenas: Arenas) -> Messages:
     terms = arenas.take("message_terms", np.uint32, TERM_RING, 2)
     return Messages(
         place=arenas.take("place", np.float64, SLOTS, 4),
-        signature=arenas.view("place", np.uint64, SLOTS, 4)[:, 3],
+        span=arenas.view("place", np.int64, SLOTS, 4)[:, 3],
+        signature=arenas.take("signature", np.uint64, SLOTS),
         time=arenas.take("time", np.float64, SLOTS),
         code=arenas.take("message_code", np.uint32, SLOTS),
-        span=arenas.take("span", np.int64, SLOTS),
         terms=terms,
         term_ids=terms[:, 0],
         term_weights=arenas.view("message_terms", np.float32, TERM_RING, 2)[:, 1],
@@ -147,8 +147,8 @@ def index_state(arenas: Arenas, head_messages: int, segment_messages: int) -> Me
         head=arenas.take("head", np.uint32, HEAD_POSTINGS, 4),
         head_weights=arenas.view("head", np.float32, HEAD_POSTINGS, 4),
         runs=arenas.take("runs", np.uint32, 2, RUN_RING, 8),
-        postings=arenas.take("postings", np.uint32, 2, POSTING_RING, 2),
-        weights=arenas.view("postings", np.float32, 2, POSTING_RING, 2),
+        postings=arenas.take("postings", np.uint32, 2, POSTING_RING, 3),
+        weights=arenas.view("postings", np.float32, 2, POSTING_RING, 3),
         block=arenas.take("blocks", np.float32, 2, POSTING_RING // BLOCK, 8),
         control=control,
     )
@@ -180,6 +180,7 @@ def scratch_state(arenas: Arenas) -> Scratch:
         heap=arenas.take("heap", np.float32, SLOTS),
         query=np.zeros(4 + 2 * MAX_SUBSCRIPTION_WORDS),
         bits=np.zeros(MAX_SUBSCRIPTION_WORDS, np.uint64),
+        short_bits=np.zeros(MAX_SUBSCRIPTION_WORDS, np.uint32),
         buckets=np.zeros(BUCKETS + 1, np.int64),
         sight=np.zeros(6, np.float32),
         tails=np.zeros((MAX_MESSAGE_WORDS + 1, 3), np.float32),
@@ -189,6 +190,10 @@ def scratch_state(arenas: Arenas) -> Scratch:
         score_bits=score_bits,
         score=score_bits.view(np.float32),
         block_bounds=arenas.take("block_bounds", np.float32, POSTING_RING // BLOCK),
+        passed=np.zeros((BLOCK, 2), np.int64),
+        passed_near=np.zeros(BLOCK),
+        passed_text=np.zeros(BLOCK),
+        block_near=arenas.take("block_near", np.float32, POSTING_RING // BLOCK),
         blocks=arenas.take("found_blocks", np.int64, POSTING_RING // BLOCK, 2),
         block_order=arenas.take("block_order", np.int64, POSTING_RING // BLOCK),
     )

@@ -158,11 +158,11 @@ G_FIRST, G_END = 6, 7  # only in directory rows: postings of the group, counted 
 class Messages(NamedTuple):
     """The window: every live message by slot (paper 4)."""
 
-    place: np.ndarray  # float64 [slot, 4]: embedded point, signature of its words (bits)
-    signature: np.ndarray  # uint64, strided view of place: column 3
+    place: np.ndarray  # float64 [slot, 4]: embedded point, where its terms lie (bits)
+    span: np.ndarray  # int64, strided view of place: column 3: (first term << 13) | number of terms
+    signature: np.ndarray  # uint64 [slot]: of its words
     time: np.ndarray  # float64 [slot]
     code: np.ndarray  # uint32 [slot]: Morton code of the place
-    span: np.ndarray  # int64 [slot]: where its terms lie
     terms: np.ndarray  # uint32 [place, 2]: ring of term vectors: term, weight (bits)
     term_ids: np.ndarray  # uint32, strided view of terms
     term_weights: np.ndarray  # float32, strided view of terms
@@ -181,7 +181,7 @@ class MessageIndex(NamedTuple):
     head: np.ndarray  # uint32 [posting, 4]: 1 + previous posting of the term, stamp, weight (bits), term
     head_weights: np.ndarray  # float32, the same memory
     runs: np.ndarray  # uint32 [2, run, 8]: the columns R_*
-    postings: np.ndarray  # uint32 [2, posting, 2]: stamp, weight (bits)
+    postings: np.ndarray  # uint32 [2, posting, 3]: stamp, weight (bits), short signature of the message
     weights: np.ndarray  # float32, the same memory
     block: np.ndarray  # float32 [2, posting / 32, 8]: box, least and greatest weight of 32 postings
     control: np.ndarray  # int64: the columns I_*
@@ -223,6 +223,7 @@ class Scratch(NamedTuple):
     heap: np.ndarray  # float32 [rank]: the best scores of a search
     query: np.ndarray  # float64 [4 + 2 * keywords]: a search's subscription
     bits: np.ndarray  # uint64 [keywords]: its signatures
+    short_bits: np.ndarray  # uint32 [keywords]
     buckets: np.ndarray  # int64 [BUCKETS + 1]
     sight: np.ndarray  # float32 [6]: the message's place and the settings of the first test
     tails: np.ndarray  # float32 [keywords + 1, 3]: maxwt, wtsum and length of the message from each keyword on
@@ -233,6 +234,10 @@ class Scratch(NamedTuple):
     score: np.ndarray  # float32 [1], the same memory
     block_bounds: np.ndarray  # float32: blocks that a search may have to open
     blocks: np.ndarray  # int64 [block, 2]: 2 * first posting + tier, and (term of the subscription << 8) + postings
+    passed: np.ndarray  # int64 [BLOCK, 2]: postings of a block that may score enough: stamp, slot
+    passed_near: np.ndarray  # float64 [BLOCK]: what their places bring
+    passed_text: np.ndarray  # float64 [BLOCK]: the most that their words can bring
+    block_near: np.ndarray  # float32: the most that place can bring in these blocks
     block_order: np.ndarray  # int64
 
 

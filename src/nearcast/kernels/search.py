@@ -25,10 +25,11 @@ from nearcast.kernels.layout import (
     R_COUNT,
     R_FIRST,
     SLOT_MASK,
+    SPAN_BITS,
 )
 from nearcast.kernels.score import blend, spatial_similarity
 from nearcast.kernels.segments import head_posting, newest_run, previous_run, span_of
-from nearcast.kernels.signatures import long_bit
+from nearcast.kernels.signatures import long_bit, short_bit
 from nearcast.kernels.sorting import sort_order
 
 BUCKETS = 512
@@ -85,39 +86,33 @@ def rest_in(signature, query, bits, words, which):
 
 
 @helper
-def score_posting(messages, policy, query, bits, which, stamp, weight, theta, ids, weights, begin, end, counters):
-    """The exact score of the message of a posting of the subscription's keyword `which`; -1 if it cannot reach theta
-    or has an earlier keyword of the subscription, too."""
-    slot = np.int64(stamp) & SLOT_MASK
-    alpha = query[3]
-    near = spatial_similarity(
-        policy.world.radius, policy.world.max_dist, query[0], query[1], query[2],
+def place_score(messages, world, query, slot):
+    """SSim of a message."""
+    return spatial_similarity(
+        world.radius, world.max_dist, query[0], query[1], query[2],
         messages.place[slot, 0], messages.place[slot, 1], messages.place[slot, 2],
     )  # fmt: skip
-    w = np.float64(weight)
-    rest = rest_in(messages.signature[slot], query, bits, end - begin, which)
-    text = np.float64(weights[begin + which]) * w + rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - w * w))
-    score = np.float32(-1.0)
-    if alpha * near + (1.0 - alpha) * text + 1e-6 >= theta:
-        counters[N_SEARCH_SCORED] += 1
-        a, b = span_of(messages, slot)
-        i = begin
-        total = 0.0
-        first = -1
-        while i < end and a < b:
-            if ids[i] == messages.term_ids[a]:
-                if first < 0:
-                    first = i - begin
-                total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
-                i += 1
-                a += 1
-            elif ids[i] > messages.term_ids[a]:
-                i += 1
-            else:
-                a += 1
-        if first == which:
-            score = blend(np.float32(alpha), near, total)
-    return score
+
+
+@helper
+def score_message(messages, near, alpha, which, slot, ids, weights, begin, end):
+    """The exact score of a message that has the subscription's keyword `which`; -1 if it has an earlier one, too."""
+    a, b = span_of(messages, slot)
+    i = begin
+    total = 0.0
+    first = -1
+    while i < end and a < b:
+        if ids[i] == messages.term_ids[a]:
+            if first < 0:
+                first = i - begin
+            total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
+            i += 1
+            a += 1
+        elif ids[i] > messages.term_ids[a]:
+            i += 1
+        else:
+            a += 1
+    return blend(np.float32(alpha), near, total) if first == which else np.float32(-1.0)
 
 
 @helper
@@ -126,6 +121,7 @@ def collect_run(index, policy, query, which, own, tier, first, count, theta, scr
     alpha = query[3]
     if count <= BLOCK:
         scratch.block_bounds[found] = HIGHEST
+        scratch.block_near[found] = 1.0
         scratch.blocks[found, 0] = 2 * first + tier
         scratch.blocks[found, 1] = (which << 8) | count
         found += 1
@@ -144,6 +140,7 @@ def collect_run(index, policy, query, which, own, tier, first, count, theta, scr
             bound = alpha * near + (1.0 - alpha) * text + policy.slack
             if bound >= theta:
                 scratch.block_bounds[found] = bound
+                scratch.block_near[found] = near
                 scratch.blocks[found, 0] = 2 * begin + tier
                 scratch.blocks[found, 1] = (which << 8) | min(BLOCK, first + count - begin)
                 found += 1
@@ -184,6 +181,7 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
         query[4 + n + i] = np.float64(weights[begin + i]) * np.float64(weights[begin + i])
         rest += query[4 + n + i]
         bits[i] = long_bit(ids[begin + i])
+        scratch.short_bits[i] = short_bit(ids[begin + i])
     heap = scratch.heap
     size = 0
     theta = np.float32(0.0)
@@ -200,10 +198,15 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
             back = age(newest, stamp)
             work += 1
             if back <= span:
-                score = score_posting(
-                    messages, policy, query, bits, i, stamp, index.head_weights[at, 2], theta,
-                    ids, weights, begin, end, counters,
-                )  # fmt: skip
+                slot = np.int64(stamp) & SLOT_MASK
+                w = np.float64(index.head_weights[at, 2])
+                rest = rest_in(messages.signature[slot], query, bits, n, i)
+                text = np.float64(weights[begin + i]) * w + rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - w * w))
+                near = place_score(messages, policy.world, query, slot)
+                score = np.float32(-1.0)
+                if alpha * near + (1.0 - alpha) * text + 1e-6 >= theta:
+                    counters[N_SEARCH_SCORED] += 1
+                    score = score_message(messages, near, alpha, i, slot, ids, weights, begin, end)
                 if score >= theta and score >= 0.0:
                     scratch.found_scores[found] = score
                     scratch.found_stamps[found] = stamp
@@ -237,22 +240,49 @@ def search(messages, index, policy, scratch, point, alpha, ids, weights, begin, 
         which = scratch.blocks[block, 1] >> 8
         count = scratch.blocks[block, 1] & 255
         work += count
-        for posting in range(first, first + count):
-            prefetch(messages.signature, np.int64(index.postings[tier, posting, 0]) & SLOT_MASK)
+        own = np.float64(weights[begin + which])
+        near = alpha * np.float64(scratch.block_near[block]) + policy.slack
+        later = np.uint32(0)
+        for i in range(which + 1, n):
+            later |= scratch.short_bits[i]
+        # Three passes over the block, each asking memory for what the next one reads: words, place, exact score
+        passed = 0
         for posting in range(first, first + count):
             stamp = index.postings[tier, posting, 0]
-            if age(newest, stamp) <= span:
-                score = score_posting(
-                    messages, policy, query, bits, which, stamp, index.weights[tier, posting, 1], theta,
-                    ids, weights, begin, end, counters,
-                )  # fmt: skip
-                if score >= theta and score >= 0.0:
-                    scratch.found_scores[found] = score
-                    scratch.found_stamps[found] = stamp
-                    found += 1
-                    size = push(heap, size, rank, score)
-                    if size == rank:
-                        theta = heap[0]
+            w = np.float64(index.weights[tier, posting, 1])
+            text = own * w
+            signature = index.postings[tier, posting, 2]
+            if signature & later != 0:
+                rest = rest_in(signature, query, scratch.short_bits, n, which)
+                text += rest * math.sqrt(max(0.0, 1.0 + LENGTH_SLACK - w * w))
+            if near + (1.0 - alpha) * text >= theta and age(newest, stamp) <= span:
+                slot = np.int64(stamp) & SLOT_MASK
+                prefetch(messages.span, slot)
+                scratch.passed[passed, 0] = stamp
+                scratch.passed[passed, 1] = slot
+                scratch.passed_text[passed] = text
+                passed += 1
+        kept = 0
+        for i in range(passed):
+            slot = scratch.passed[i, 1]
+            own_near = place_score(messages, policy.world, query, slot)
+            if alpha * own_near + (1.0 - alpha) * scratch.passed_text[i] + 1e-6 >= theta:
+                prefetch(messages.term_ids, messages.span[slot] >> SPAN_BITS)
+                scratch.passed[kept, 0] = scratch.passed[i, 0]
+                scratch.passed[kept, 1] = slot
+                scratch.passed_near[kept] = own_near
+                kept += 1
+        counters[N_SEARCH_SCORED] += kept
+        for i in range(kept):
+            slot = scratch.passed[i, 1]
+            score = score_message(messages, scratch.passed_near[i], alpha, which, slot, ids, weights, begin, end)
+            if score >= theta and score >= 0.0:
+                scratch.found_scores[found] = score
+                scratch.found_stamps[found] = np.uint32(scratch.passed[i, 0])
+                found += 1
+                size = push(heap, size, rank, score)
+                if size == rank:
+                    theta = heap[0]
     counters[N_SEARCH_POSTINGS] += work
     if size < rank:
         theta = np.float32(0.0)

@@ -38,7 +38,7 @@ from nearcast.kernels.layout import (
     TERM_RING,
 )
 from nearcast.kernels.radix import radix_argsort
-from nearcast.kernels.signatures import long_bit
+from nearcast.kernels.signatures import long_bit, short_bit
 
 
 @helper
@@ -81,22 +81,27 @@ def previous_run(index, tier, at, now, oldest):
 
 @routine
 def collect(messages, first, end):
-    """Terms, stamps and weights of all postings of messages first..end-1."""
+    """Terms, stamps, weights and signatures of all postings of messages first..end-1."""
     total = 0
     for seq in range(first, end):
         total += messages.span[seq & SLOT_MASK] & ((1 << SPAN_BITS) - 1)
     terms = np.empty(total, np.uint32)
     stamps = np.empty(total, np.uint32)
     weights = np.empty(total, np.float32)
+    signatures = np.empty(total, np.uint32)
     n = 0
     for seq in range(first, end):
         a, b = span_of(messages, seq)
+        signature = np.uint32(0)
         for i in range(a, b):
+            signature |= short_bit(messages.term_ids[i])
+        for i in range(a, b):
+            signatures[n] = signature
             terms[n] = messages.term_ids[i]
             stamps[n] = np.uint32(seq & 0xFFFFFFFF)
             weights[n] = messages.term_weights[i]
             n += 1
-    return terms, stamps, weights
+    return terms, stamps, weights, signatures
 
 
 @routine
@@ -140,7 +145,7 @@ def describe_blocks(messages, index, tier, first, count):
 @routine
 def seal(messages, index, tier, first, end):
     """Write the runs of messages first..end-1 into a tier."""
-    terms, stamps, weights = collect(messages, first, end)
+    terms, stamps, weights, signatures = collect(messages, first, end)
     order = radix_argsort(terms)
     n = len(terms)
     now = end - 1
@@ -166,6 +171,7 @@ def seal(messages, index, tier, first, end):
         for i in range(count):
             index.postings[tier, at + i, 0] = stamps[members[i]]
             index.weights[tier, at + i, 1] = weights[members[i]]
+            index.postings[tier, at + i, 2] = signatures[members[i]]
         if count > BLOCK:
             describe_blocks(messages, index, tier, at, count)
         previous = newest_run(index, tier, term, now, oldest)
