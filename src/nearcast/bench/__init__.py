@@ -1,0 +1,1 @@
+"""Measuring: workloads, runs, and what comes out of them."""
