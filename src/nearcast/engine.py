@@ -28,6 +28,7 @@ from nearcast.sharding import Sharding
 from nearcast.snapshot import Contents
 from nearcast.space import Space
 from nearcast.text import TermVectors, Vocabulary
+from nearcast.trim import Trimmer
 from nearcast.tuning import Pruning, Tuning
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class Engine(Frontend):
         self._messages = state.messages_state(self._arenas)
         self._index = state.index_state(self._arenas, self.tuning.head_messages, self.tuning.segment_messages)
         self._shards = [Shard(self._messages, self._index) for _ in range(threads)]
+        self._trimmer = Trimmer(self._messages, self._index, self._arenas, [shard.arenas for shard in self._shards])
         self._planner = Planner(space, self.tuning)
         self._sharding = Sharding(threads)
         self._home = self._arenas.take("home", np.uint8, state.ROWS)
@@ -124,6 +126,7 @@ class Engine(Frontend):
 
         changes = self._gather(self._on_all(run, len(live) > PARALLEL), first_seq)
         self._messages.control[layout.A_FIRST] = live[-1]
+        self._trimmer.follow()
         self._observe(len(live) - 1 if arrives else 0, int(live[-1] - live[0]))
         return changes
 
@@ -193,6 +196,7 @@ class Engine(Frontend):
         words, first, newest = len(self.vocabulary), self._log.start, self._log.end - 1
         capture.load_messages(self._messages, self._index, first, capture.part(saved, "messages"), words)
         capture.require(int(self._messages.control[layout.A_NEXT]) == newest + 1, "number of messages")
+        self._trimmer.begin()
         slots = self._registry.slots()
         columns = capture.part(saved, "subscriptions")
         c = capture.checked_subscriptions(columns, len(slots), first, newest, words)

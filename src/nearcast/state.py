@@ -66,13 +66,14 @@ class Arenas:
         """The memory of an arena as another type."""
         return self.by_name[name].view(dtype).reshape(shape)
 
-    def release(self, name: str, first: int, last: int, columns: int, size: int) -> None:
-        """Give back rows first..last-1 of a ring of `size` rows."""
+    def release(self, name: str, first: int, last: int, columns: int, size: int, ring: int = 0) -> None:
+        """Give back rows first..last-1 of one of the rings, of `size` rows, that an arena holds."""
         arena = self.by_name[name]
+        start = ring * size
         first, last = first % size, last % size
         pieces: Iterable[tuple[int, int]] = [(first, last)] if first <= last else [(first, size), (0, last)]
         for a, b in pieces:
-            arena.release(a * columns, b * columns)
+            arena.release((start + a) * columns, (start + b) * columns)
 
 
 def subscriptions_state(arenas: Arenas) -> Subscriptions:
