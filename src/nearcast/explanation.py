@@ -274,18 +274,19 @@ def judge_alone(state: State, message: Message, posting: Posting, outer: float, 
     p, on = state.postings, state.policy.switches
     j, alpha = posting.j, posting.alpha
     term, weight = int(message.terms[j]), float(message.weights[j])
-    bound = p.bound[:, posting.at].astype(np.float64)
+    block, lane = divmod(posting.at, at.BLOCK)
+    bound = p.bound[block, :, lane].astype(np.float64)
     after, most_after = (float(value) for value in p.paper[[at.P_SUM, at.P_MAX], posting.at])
     near = similarity(state, outer + inner)
     own = bound[at.B_TASTE]
-    more = bound[at.B_REST] if int(p.later[posting.at]) & int(message.signature[j + 1]) else 0.0
+    more = bound[at.B_REST] if int(p.later[block, at.B_LATER, lane]) & int(message.signature[j + 1]) else 0.0
     by_length = own * weight + more * message.length[j + 1]
     by_prefix = message.most[j] * (own + (1.0 - alpha) * after)
     unseen = min(after * message.most[j + 1], message.total[j + 1] * most_after)
     by_unseen = own * weight + (1.0 - alpha) * unseen
     tests = [("prefix", on[at.W_PREFIX], near, by_prefix), ("unseen", on[at.W_UNSEEN], near, by_unseen)]
     if on[at.W_LENGTH]:
-        chord = float(np.linalg.norm(bound[at.B_X :] - message.point)) if on[at.W_POINT] else 0.0
+        chord = float(np.linalg.norm(bound[at.B_X : at.B_X + 3] - message.point)) if on[at.W_POINT] else 0.0
         nearer = similarity(state, max(chord, outer))
         tests[:0] = [("length", True, 1.0, by_length), ("point", True, nearer, by_length)]
     else:

@@ -110,8 +110,9 @@ def postings_state(arenas: Arenas) -> Postings:
     return Postings(
         lists=lists,
         starts=lists[:, layout.L_START],
-        bound=arenas.take("bound", np.float32, 7, PLACES),
-        later=arenas.take("later", np.uint32, PLACES),
+        bound=arenas.take("bound", np.float32, PLACES // BLOCK, 8, BLOCK),
+        later=arenas.view("bound", np.uint32, PLACES // BLOCK, 8, BLOCK),
+        bound_flat=arenas.by_name["bound"].array,
         paper=arenas.take("paper", np.float32, 3, PLACES),
         owner=arenas.take("owner", np.uint32, PLACES),
         block=arenas.take("block", np.float32, PLACES // BLOCK, 16),

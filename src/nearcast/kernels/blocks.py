@@ -54,9 +54,9 @@ def costliest(bound, start, order, begin, end, max_dist):
     far = 0.0
     for i in range(begin, end):
         at = start + order[i]
-        far += bound[B_FAR, at]
+        far += bound[at >> 5, B_FAR, at & 31]
         for b in range(7):
-            value = bound[b, at]
+            value = bound[at >> 5, b, at & 31]
             low[b] = min(low[b], value)
             high[b] = max(high[b], value)
     far /= end - begin
@@ -95,7 +95,8 @@ def split_evenly(postings, start, order, max_dist):
         if cost == 0.0:
             continue
         for i in range(begin, end):
-            keys[i] = bound[dimension, start + order[i]]
+            at = start + order[i]
+            keys[i] = bound[at >> 5, dimension, at & 31]
         # halves of whole blocks, and a power of two of them on the left, so that runs of 32 blocks are subtrees too
         left = BLOCK
         while 2 * left < size:

@@ -1,7 +1,8 @@
 """The result buffers: the k-skyband of what scores at least theta, with dominance counters (paper 6.1).
 
-A buffer is sorted by score, of equal scores the newer first, so the top-k list is its first k entries and the dominators
-of an entry all stand before it. `dominators[i]` counts them; at k the entry is evicted (it can never be in the list again).
+A buffer is sorted by score, of equal scores the newer first, so the top-k list is its first k entries and the
+dominators of an entry all stand before it. `dominators[i]` counts them; at k the entry is evicted (it can never be in
+the list again).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def buffer_capacity(size_class):
 
 @helper
 def take_chunk(free, kind, size_class, links, stride, offset, control, used, size, align):
-    """A free chunk of this class, or a new one at the end of what is used. `links` holds the free lists' next pointers."""
+    """A free chunk of this class, or a new one at the end of what is used. `links` holds the free lists' pointers."""
     head = np.int64(free[kind, size_class])
     if head != 0:
         at = head - 1

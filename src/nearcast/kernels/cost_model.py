@@ -40,7 +40,7 @@ def paper_skyband_size(k, r):
     return k * math.log(r / k)
 
 
-@routine
+@kernel
 def skyband_size(k, r):
     """Expected size of the k-skyband of r messages in random order: sum of min(1, k/i), about k (1 + ln(r/k))."""
     return k * (1.0 + math.log(r / k)) if r > k else float(r)
@@ -48,7 +48,7 @@ def skyband_size(k, r):
 
 @routine
 def paper_maintenance(k, r, window, p_arrive, p_expire):
-    """C_sm of equation 4, with section 6.3's probabilities: buffer entries looked at per update."""
+    """C_sm of equation 9, with section 6.3's probabilities: buffer entries looked at per update."""
     return (p_arrive + p_expire) * (r / window) * paper_skyband_size(k, r)
 
 
@@ -117,7 +117,7 @@ def sliding_updates(k, r, window, p_arrive, p_expire):
 
 @routine
 def cost(model, k, r, window, refill_cost, update_cost, entry_cost, p_arrive, p_expire):
-    """C(s) of equation 7: the expected cost of one message update to one subscription."""
+    """C(s) of equation 13: the expected cost of one message update to one subscription."""
     if model == PAPER:
         keep = entry_cost * paper_maintenance(k, r, window, p_arrive, p_expire)
         return keep + refill_cost / walk_updates(k, r, window, p_arrive, p_expire)

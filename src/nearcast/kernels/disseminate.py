@@ -18,6 +18,7 @@ from nearcast.kernels.geometry import box_chord
 from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     B_FAR,
+    B_LATER,
     B_NEED,
     B_REST,
     B_TASTE,
@@ -122,33 +123,54 @@ def best_of_group(stats, at, spatial, keys, lengths):
     return max(low * spatial + (ONE - low) * text, high * spatial + (ONE - high) * text) - stats[at, G_THETA]
 
 
+@helper
+def test_posting(bound, later, block, lane, outer, farthest, use_point, x, y, z, weight, rest, words, slack):
+    """First test of a posting: 0 = the keywords cannot bring enough (Cauchy-Schwarz for those still to come, if there can
+    be any), 1 = they could, but the subscription is too far away, 2 = neither."""
+    dx = bound[block, B_X, lane] - x
+    dy = bound[block, B_Y, lane] - y
+    dz = bound[block, B_Z, lane] - z
+    own = np.float32(math.sqrt(dx * dx + dy * dy + dz * dz)) * use_point
+    more = bound[block, B_REST, lane] * rest if later[block, B_LATER, lane] & words != 0 else ZERO
+    left = bound[block, B_TASTE, lane] * weight + more + slack - bound[block, B_NEED, lane]
+    far = bound[block, B_FAR, lane] * min(max(own, outer), farthest)
+    return np.uint8(left >= ZERO) + np.uint8(left >= far)
+
+
 @hot_routine
 def test_by_length(bound, later, mask, begin, end, outer, farthest, use_point, x, y, z, weight, rest, words, slack):
-    """First test of postings begin..end, one vector pass: 0 = the keywords cannot bring enough (Cauchy-Schwarz for those
-    still to come, if there can be any), 1 = they could, but the subscription is too far away, 2 = neither."""
-    for i in range(end - begin):
-        at = begin + i
-        dx = bound[B_X, at] - x
-        dy = bound[B_Y, at] - y
-        dz = bound[B_Z, at] - z
-        own = np.float32(math.sqrt(dx * dx + dy * dy + dz * dz)) * use_point
-        more = bound[B_REST, at] * rest if later[at] & words != 0 else ZERO
-        left = bound[B_TASTE, at] * weight + more + slack - bound[B_NEED, at]
-        far = bound[B_FAR, at] * min(max(own, outer), farthest)
-        mask[i] = np.uint8(left >= ZERO) + np.uint8(left >= far)
+    """First test of postings begin..end-1; whole blocks in one vector pass each."""
+    at = begin
+    while at < end:
+        block = at >> 5
+        lane = at & 31
+        to = at - begin
+        if lane == 0 and end - at >= BLOCK:
+            for i in range(BLOCK):
+                mask[to + i] = test_posting(
+                    bound, later, block, i, outer, farthest, use_point, x, y, z, weight, rest, words, slack
+                )
+            at += BLOCK
+        else:
+            count = min(BLOCK - lane, end - at)
+            for i in range(count):
+                mask[to + i] = test_posting(
+                    bound, later, block, lane + i, outer, farthest, use_point, x, y, z, weight, rest, words, slack
+                )
+            at += count
 
 
 @helper
 def left_by_prefix(bound, paper, at, taste, most):
     """What the refined location-aware prefix leaves to the keywords: maxwt(m.w) * wtsum(s.w) (paper Theorem 1)."""
-    return most * (bound[B_TASTE, at] + taste * paper[P_SUM, at])
+    return most * (bound[at >> 5, B_TASTE, at & 31] + taste * paper[P_SUM, at])
 
 
 @helper
 def left_by_unseen(bound, paper, at, taste, weight, total_after, most_after):
     """What this keyword and the unseen ones can bring (paper Theorem 2)."""
     unseen = min(paper[P_SUM, at] * most_after, total_after * paper[P_MAX, at])
-    return bound[B_TASTE, at] * weight + taste * unseen
+    return bound[at >> 5, B_TASTE, at & 31] * weight + taste * unseen
 
 
 @hot_routine
@@ -160,9 +182,9 @@ def test_by_keywords(bound, paper, mask, begin, end, outer, inner, farthest, key
     by_unseen = 0
     for i in range(end - begin):
         at = begin + i
-        taste = ONE - bound[B_FAR, at] * farthest
-        far = bound[B_FAR, at] * min(outer + inner * paper[P_INNER, at], farthest)
-        lack = bound[B_NEED, at] + far - slack
+        taste = ONE - bound[at >> 5, B_FAR, at & 31] * farthest
+        far = bound[at >> 5, B_FAR, at & 31] * min(outer + inner * paper[P_INNER, at], farthest)
+        lack = bound[at >> 5, B_NEED, at & 31] + far - slack
         fits = taste >= lack
         if rules & 1 and fits:
             fits = left_by_prefix(bound, paper, at, taste, keys[0]) >= lack
@@ -213,9 +235,9 @@ def scan(s, p, scratch, lengths, rules, view, keys, words, epoch, begin, end, ou
                 if scratch.mask[at - piece] != 2:
                     continue
                 if lengths and rules:
-                    taste = ONE - p.bound[B_FAR, at] * farthest
-                    far = p.bound[B_FAR, at] * min(outer + inner * p.paper[P_INNER, at], farthest)
-                    lack = p.bound[B_NEED, at] + far - slack
+                    taste = ONE - p.bound[at >> 5, B_FAR, at & 31] * farthest
+                    far = p.bound[at >> 5, B_FAR, at & 31] * min(outer + inner * p.paper[P_INNER, at], farthest)
+                    lack = p.bound[at >> 5, B_NEED, at & 31] + far - slack
                     if rules & 1 and left_by_prefix(p.bound, p.paper, at, taste, keys[0]) < lack:
                         counters[N_PREFIX] += 1
                         continue
@@ -290,7 +312,10 @@ def visit_blocks(p, scratch, switches, view, keys, head, keyword, ranges, counte
                 counters[N_GROUPS_SKIPPED] += 1
                 counters[N_POSTINGS_GROUP] += min(BLOCK, end - at)
                 fits = False
-        if not fits:
+        if fits:
+            for line in range(16):
+                prefetch(p.bound_flat, ((at >> 5) << 8) + (line << 4))
+        else:
             ranges = note_range(scratch, ranges, run, at, keyword, ZERO, ZERO)
             run = at + size
         at += size

@@ -51,9 +51,7 @@ def apply_known(subscriptions, policy, scratch, out, counters, first_seq, first_
             b = trace.refill_ends[refill]
             for i in range(b - a):
                 scratch.order[i] = i
-            if load_skyband(
-                s, row, scratch.order, b - a, trace.entry_scores, trace.entry_stamps, a, seq, scratch.sky
-            ):
+            if load_skyband(s, row, scratch.order, b - a, trace.entry_scores, trace.entry_stamps, a, seq, scratch.sky):
                 if s.u32[row, S_NEXT] == UNLINKED:
                     link_to(s.due, s.u32, row, oldest(trace.entry_stamps, a, b - a, seq))
             s.f32[row, S_THETA] = trace.refill_thetas[refill]

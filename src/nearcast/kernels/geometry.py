@@ -3,7 +3,7 @@
 A rectangle is (x0, y0, x1, y1) in the user's coordinates: lon/lat degrees on earth. A point is embedded in three
 coordinates (see `embed_points`), so that one box test serves both spaces. Everything here that bounds a distance is a
 lower bound of the distance that `score.spatial_similarity` measures, up to float64 rounding, which the three bounds of
-Definitions 4 to 6 put back as `ROUNDING`.
+Definitions 6 to 8 put back as `ROUNDING`.
 
 Sine and cosine are our own, of degrees: additions and multiplications only. So a point gets the same bits alone or in
 a batch, on every machine and libm (vectorised library sines differ in the last bit), lon 180 and -180 are one point,
@@ -258,7 +258,7 @@ def meridian_angle(lat, turn, south, north):
 
 @routine
 def rect_distance(world, x, y, x0, y0, x1, y1):
-    """mindist(m, c.r) of Definition 5: from a point to the nearest of a rectangle, 0 inside. Exact in both spaces."""
+    """mindist(m, c.r) of Definition 7: from a point to the nearest of a rectangle, 0 inside. Exact in both spaces."""
     dy = max(0.0, max(y0 - y, y - y1))
     if world.radius == 0.0:
         dx = max(0.0, max(x0 - x, x - x1))
@@ -275,7 +275,7 @@ def rect_distance(world, x, y, x0, y0, x1, y1):
 
 @routine
 def boundary_distance(world, x, y, x0, y0, x1, y1):
-    """mindist(s, c.r) of Definition 4: from a point inside a rectangle to its nearest boundary. Exact in both spaces.
+    """mindist(s, c.r) of Definition 6: from a point inside a rectangle to its nearest boundary. Exact in both spaces.
 
     An edge behind which nothing can be does not count: the plane's border, a pole, the side edges of a rectangle right
     round the earth. lon 180 counts, the world goes on behind it. The whole world's rectangle gives infinity.
@@ -304,17 +304,17 @@ def boundary_distance(world, x, y, x0, y0, x1, y1):
 
 @helper
 def inner_bound(max_dist, inner):
-    """Definition 4: at least SSim of a subscription `inner` from its cell's boundary and a message outside."""
+    """Definition 6: at least SSim of a subscription `inner` from its cell's boundary and a message outside."""
     return min(1.0, max(0.0, 1.0 - inner / max_dist) + ROUNDING)
 
 
 @helper
 def outer_bound(max_dist, outer):
-    """Definition 5: at least SSim of a message `outer` from a cell and any subscription in the cell."""
+    """Definition 7: at least SSim of a message `outer` from a cell and any subscription in the cell."""
     return min(1.0, max(0.0, 1.0 - outer / max_dist) + ROUNDING)
 
 
 @helper
 def combined_bound(max_dist, inner, outer):
-    """Definition 6: both at once, as the way from s to m leaves the cell somewhere; 1 if m is in it (outer 0)."""
+    """Definition 8: both at once, as the way from s to m leaves the cell somewhere; 1 if m is in it (outer 0)."""
     return min(1.0, max(0.0, 1.0 - (inner + outer) / max_dist) + ROUNDING) if outer > 0.0 else 1.0

@@ -122,8 +122,9 @@ class Postings(NamedTuple):
 
     lists: np.ndarray  # uint32 [term, 8]: the columns L_*
     starts: np.ndarray  # uint32, strided view of lists: column L_START, to prefetch a row by
-    bound: np.ndarray  # float32 [7, posting]: the rows B_*, all that the first test reads
-    later: np.ndarray  # uint32 [posting]: signature of the subscription's later keywords (see signatures.py)
+    bound: np.ndarray  # float32 [posting / 32, 8, 32]: the rows B_*, all that the first test reads; a block is 1 KiB
+    later: np.ndarray  # uint32, the same memory, for the row B_LATER
+    bound_flat: np.ndarray  # float32, one-dimensional: the same memory
     paper: np.ndarray  # float32 [3, posting]: the rows P_*, read only by the paper's own bounds
     owner: np.ndarray  # uint32 [posting]: the subscription's row
     block: np.ndarray  # float32 [posting / 32, 16]: what holds for 32 postings, columns K_*, or G_* in the paper's order
@@ -145,6 +146,7 @@ L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 
 # with taste = (1-alpha) * weight, rest = (1-alpha) * length of the subscription's later keywords, need = theta - alpha and
 # far = alpha / MaxDist. It is linear, so the greatest taste and rest, the least need and far and the box bound a block.
 B_TASTE, B_REST, B_NEED, B_FAR, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6
+B_LATER = 7  # signature of the subscription's later keywords (bits, see signatures.py)
 K_TASTE, K_REST, K_NEED, K_FAR, K_BOX = 0, 1, 2, 3, 4  # of a block: greatest, greatest, least, least, box
 P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; distance from the cell's boundary
 

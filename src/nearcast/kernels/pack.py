@@ -17,6 +17,7 @@ from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.geometry import boundary_distance, patch_box
 from nearcast.kernels.jit import routine
 from nearcast.kernels.layout import (
+    B_LATER,
     B_NEED,
     BLOCK,
     C_DIRECTORY_USED,
@@ -136,21 +137,21 @@ def rewrite(postings, subscriptions, term, start, order):
     later = np.empty(n, np.uint32)
     for i in range(n):
         at = start + order[i]
-        later[i] = p.later[at]
+        later[i] = p.later[at >> 5, B_LATER, at & 31]
         for b in range(7):
-            bound[b, i] = p.bound[b, at]
+            bound[b, i] = p.bound[at >> 5, b, at & 31]
         for b in range(2):
             paper[b, i] = p.paper[b, at]
         owner[i] = p.owner[at]
     for i in range(n):
         at = start + i
         for b in range(7):
-            p.bound[b, at] = bound[b, i]
+            p.bound[at >> 5, b, at & 31] = bound[b, i]
         for b in range(2):
             p.paper[b, at] = paper[b, i]
         p.paper[P_INNER, at] = 0.0
         p.owner[at] = owner[i]
-        p.later[at] = later[i]
+        p.later[at >> 5, B_LATER, at & 31] = later[i]
         place = np.int64(s.u32[owner[i], S_TERMS])
         while s.term_ids[place] != term:
             place += 1
@@ -278,7 +279,7 @@ def pack_list(subscriptions, postings, world, term, limits, counters):
     live = np.empty(count, np.int64)
     n = 0
     for i in range(count):
-        if p.bound[B_NEED, start + i] < np.inf:
+        if p.bound[(start + i) >> 5, B_NEED, (start + i) & 31] < np.inf:
             live[n] = i
             n += 1
     live = live[:n]

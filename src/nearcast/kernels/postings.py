@@ -12,6 +12,7 @@ from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     B_FAR,
+    B_LATER,
     B_NEED,
     B_REST,
     B_TASTE,
@@ -61,10 +62,10 @@ def copy_posting(postings, source, target):
     """Copy one posting."""
     p = postings
     for b in range(7):
-        p.bound[b, target] = p.bound[b, source]
+        p.bound[target >> 5, b, target & 31] = p.bound[source >> 5, b, source & 31]
     for b in range(3):
         p.paper[b, target] = p.paper[b, source]
-    p.later[target] = p.later[source]
+    p.later[target >> 5, B_LATER, target & 31] = p.later[source >> 5, B_LATER, source & 31]
     p.owner[target] = p.owner[source]
 
 
@@ -72,13 +73,13 @@ def copy_posting(postings, source, target):
 def widen(header, row, postings, at):
     """Let a header hold for one posting more."""
     p = postings
-    header[row, K_TASTE] = max(header[row, K_TASTE], p.bound[B_TASTE, at])
-    header[row, K_REST] = max(header[row, K_REST], p.bound[B_REST, at])
-    header[row, K_NEED] = min(header[row, K_NEED], p.bound[B_NEED, at])
-    header[row, K_FAR] = min(header[row, K_FAR], p.bound[B_FAR, at])
+    header[row, K_TASTE] = max(header[row, K_TASTE], p.bound[at >> 5, B_TASTE, at & 31])
+    header[row, K_REST] = max(header[row, K_REST], p.bound[at >> 5, B_REST, at & 31])
+    header[row, K_NEED] = min(header[row, K_NEED], p.bound[at >> 5, B_NEED, at & 31])
+    header[row, K_FAR] = min(header[row, K_FAR], p.bound[at >> 5, B_FAR, at & 31])
     for c in range(3):
-        header[row, K_BOX + c] = min(header[row, K_BOX + c], p.bound[B_X + c, at])
-        header[row, K_BOX + 3 + c] = max(header[row, K_BOX + 3 + c], p.bound[B_X + c, at])
+        header[row, K_BOX + c] = min(header[row, K_BOX + c], p.bound[at >> 5, B_X + c, at & 31])
+        header[row, K_BOX + 3 + c] = max(header[row, K_BOX + 3 + c], p.bound[at >> 5, B_X + c, at & 31])
 
 
 @helper
@@ -161,16 +162,16 @@ def insert_posting(subscriptions, postings, world, row, at):
         most = max(most, weight)
         later |= short_bit(s.term_ids[i])
     alpha = np.float64(s.f32[row, S_ALPHA])
-    p.bound[B_TASTE, to] = (1.0 - alpha) * np.float64(s.term_weights[at])
-    p.bound[B_REST, to] = (1.0 - alpha) * np.sqrt(squares)
-    p.bound[B_NEED, to] = s.f32[row, S_THETA] - s.f32[row, S_ALPHA]
-    p.bound[B_FAR, to] = alpha / world.max_dist
+    p.bound[to >> 5, B_TASTE, to & 31] = (1.0 - alpha) * np.float64(s.term_weights[at])
+    p.bound[to >> 5, B_REST, to & 31] = (1.0 - alpha) * np.sqrt(squares)
+    p.bound[to >> 5, B_NEED, to & 31] = s.f32[row, S_THETA] - s.f32[row, S_ALPHA]
+    p.bound[to >> 5, B_FAR, to & 31] = alpha / world.max_dist
     for c in range(3):
-        p.bound[B_X + c, to] = s.f64[row, c]
+        p.bound[to >> 5, B_X + c, to & 31] = s.f64[row, c]
     p.paper[P_SUM, to] = total
     p.paper[P_MAX, to] = most
     p.paper[P_INNER, to] = 0.0
-    p.later[to] = later
+    p.later[to >> 5, B_LATER, to & 31] = later
     p.owner[to] = row
     s.terms[at, T_PLACE] = place
     head[L_COUNT] = place + 1
@@ -196,7 +197,7 @@ def remove_posting(subscriptions, postings, at):
     start = np.int64(head[L_START])
     place = np.int64(s.terms[at, T_PLACE])
     if np.int64(head[L_CAPACITY]) > BLOCK:
-        p.bound[B_NEED, start + place] = np.inf
+        p.bound[(start + place) >> 5, B_NEED, (start + place) & 31] = np.inf
         head[L_DIRTY] += np.uint32(1)
         return
     end = np.int64(head[L_COUNT]) - 1
@@ -256,7 +257,7 @@ def settle_need(postings, at, end, need, cells):
     before = p.block[block, K_NEED]
     least = need
     for i in range(block * BLOCK, min(block * BLOCK + BLOCK, end)):
-        least = min(least, p.bound[B_NEED, i])
+        least = min(least, p.bound[i >> 5, B_NEED, i & 31])
     p.block[block, K_NEED] = least
     if cells and (least < p.cell[cell, K_NEED] or before <= p.cell[cell, K_NEED]):
         least = np.float32(np.inf)
@@ -277,7 +278,7 @@ def set_threshold(subscriptions, postings, row, theta):
         head = p.lists[s.term_ids[at]]
         place = np.int64(s.terms[at, T_PLACE])
         to = np.int64(head[L_START]) + place
-        p.bound[B_NEED, to] = need
+        p.bound[to >> 5, B_NEED, to & 31] = need
         if np.int64(head[L_CAPACITY]) <= BLOCK:
             continue
         head[L_DIRTY] += np.uint32(1)

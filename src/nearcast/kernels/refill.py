@@ -27,7 +27,7 @@ from nearcast.kernels.layout import (
 from nearcast.kernels.search import order_found, search
 
 WORK_POSTING, WORK_BLOCK, WORK_SCORED, WORK_FIXED = 4, 4, 16, 400
-"""What a re-evaluation costs, counted rather than timed so that the engine stays deterministic; one unit is about 1 ns."""
+"""What a re-evaluation costs, counted, not timed, so that the engine stays deterministic; a unit is about 1 ns."""
 
 
 @hot_routine

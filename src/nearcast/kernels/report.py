@@ -12,8 +12,8 @@ from nearcast.kernels.sorting import sort_order
 LEFT, ENTERED = 0, 1
 ARRIVED, DISPLACED, EXPIRED, REFILLED, REGISTERED, UNSUBSCRIBED = 0, 1, 2, 3, 4, 5
 
-# Columns of `scratch.touched`. An arrival in an otherwise untouched list is told by its place and whom it displaced; any other
-# subscription by its list before the operation.
+# Columns of `scratch.touched`. An arrival in an otherwise untouched list is told by its place and whom it displaced;
+# any other subscription by its list before the operation.
 E_NUMBER, E_ROW, E_ARRIVAL, E_PLACE, E_LEFT, E_STAMP, E_LEFT_BITS, E_BITS = 0, 1, 2, 3, 4, 5, 6, 7
 E_BEFORE, E_COUNT = 3, 4
 

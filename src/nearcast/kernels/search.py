@@ -1,8 +1,9 @@
 """Re-evaluation of one subscription against the message index (paper Algorithm 2, line 5).
 
-Finds every live message that scores at least theta, where theta is the score of the rank-th best. Short runs and the head
-are scanned; blocks of long runs are opened in order of falling bound until no bound reaches theta. A message is counted
-where it meets the subscription's first keyword that it has, so nothing is found twice and nothing need be remembered.
+Finds every live message that scores at least theta, where theta is the score of the rank-th best. Short runs and the
+head are scanned; blocks of long runs are opened in order of falling bound until no bound reaches theta. A message is
+counted where it meets the subscription's first keyword that it has, so nothing is found twice and nothing need be
+remembered.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LENGTH_SLACK = 1e-5
 
 @helper
 def text_bound(own, rest, low, high):
-    """The most that a posting of weight low..high can bring: own*x + rest*sqrt(1-x^2), highest at x = own/|(own, rest)|."""
+    """The most that a weight x from low to high can bring: own*x + rest*sqrt(1-x^2), highest at own/|(own, rest)|."""
     length = math.sqrt(own * own + rest * rest)
     peak = own / length
     x = min(max(peak, low), high)

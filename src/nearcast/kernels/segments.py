@@ -1,9 +1,9 @@
 """The message index over the window: a chained head, small sealed segments, large sealed segments (paper 4).
 
 The window is first in, first out, so nothing is ever deleted from an index: a run of postings is dead when its newest
-message is, and a term's runs are chained from the newest back, so a search stops at the first dead one. In a sealed run of
-more than a block, postings are ordered by layer of weight, then by place; blocks of 32 have a box and a range of weights,
-so both a subscription that wants near messages and one that wants relevant ones can skip most blocks.
+message is, and a term's runs are chained from the newest back, so a search stops at the first dead one. In a sealed run
+of more than a block, postings are ordered by layer of weight, then by place; blocks of 32 have a box and a range of
+weights, so both a subscription that wants near messages and one that wants relevant ones can skip most blocks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One shard through time: expire, disseminate, offer, refill, report; registration and removal of subscriptions.
 
-`advance_shard` is the sentence of ARCHITECTURE.md in code. Shards share the window and the message index, which hold the whole
-batch before it starts; whatever happens at message i looks only at messages first_live[i]..i.
+`advance_shard` is the sentence of ARCHITECTURE.md in code. Shards share the window and the message index, which hold
+the whole batch before it starts; whatever happens at message i looks only at messages first_live[i]..i.
 """
 
 from __future__ import annotations
@@ -314,7 +314,8 @@ def register(
 
 @hot_kernel
 def adopt(
-    subscriptions, postings, policy, scratch, points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
+    subscriptions, postings, policy, scratch,
+    points, codes, alphas, ks, numbers, offsets, terms, weights, chosen, newest, rows,
     thetas, entry_offsets, entry_scores, entry_seqs,
 ):  # fmt: skip
     """Take subscriptions over with their thresholds and buffers, as a snapshot holds them."""

@@ -1,4 +1,4 @@
-"""Recording what a run did to the buffers, so that the same updates can be applied again without finding them: the floor."""
+"""Recording what a run did to the buffers, so that the same updates can be applied without finding them: the floor."""
 
 from __future__ import annotations
 
