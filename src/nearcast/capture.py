@@ -1,7 +1,7 @@
 """The engine's state as a snapshot holds it: what is known, not how it lies in memory.
 
-Buffers and thresholds are kept, so a restored engine does the same work as the original; lists, calendar and message index
-are built anew. Every column is checked before a kernel sees it: kernels trust their input.
+Buffers and thresholds are kept, so a restored engine does the same work as the original; lists, calendar and message
+index are built anew. Every column is checked before a kernel sees it: kernels trust their input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def save_messages(messages: Messages) -> dict[str, Array]:
     first, end = int(messages.control[layout.A_FIRST]), int(messages.control[layout.A_NEXT])
     offsets = np.zeros(end - first + 1, np.int64)
     capture.message_spans(messages, first, end, offsets)
-    columns = {
+    columns: dict[str, Array] = {
         "offsets": offsets,
         "points": np.empty((end - first, 3)),
         "times": np.empty(end - first),
@@ -39,16 +39,17 @@ def save_messages(messages: Messages) -> dict[str, Array]:
 def load_messages(messages: Messages, index: MessageIndex, first: int, columns: dict[str, Array], terms: int) -> None:
     """Fill an empty window."""
     c = typed(
-        columns, offsets=np.int64, points=np.float64, times=np.float64, codes=np.uint32, terms=np.uint32, weights=np.float32
-    )
+        columns, points=np.float64, codes=np.uint32, times=np.float64, offsets=np.int64, terms=np.uint32,
+        weights=np.float32,
+    )  # fmt: skip
     count = len(c["offsets"]) - 1
     require(capture.sound_vectors(c["offsets"], c["terms"], c["weights"], terms), "messages' vectors")
     require(c["points"].shape == (count, 3) and bool(np.isfinite(c["points"]).all()), "messages' places")
     require(len(c["codes"]) == len(c["times"]) == count and bool((np.diff(c["times"]) >= 0).all()), "messages' times")
     messages.control[layout.A_FIRST] = messages.control[layout.A_NEXT] = first
     index.control[layout.I_HEAD_FIRST] = index.control[layout.I_SMALL_FIRST] = first
-    order = ("points", "codes", "times", "offsets", "terms", "weights")
-    flow.add_messages(messages, index, *(c[name] for name in order), 0, count)
+    vectors = c["offsets"], c["terms"], c["weights"]
+    flow.add_messages(messages, index, c["points"], c["codes"], c["times"], *vectors, 0, count)
 
 
 def save_subscriptions(shards: list[Shard], homes: Array, rows: Array, newest: int) -> dict[str, Array]:
@@ -59,7 +60,7 @@ def save_subscriptions(shards: list[Shard], homes: Array, rows: Array, newest: i
         capture.subscription_spans(shard.subscriptions, rows, chosen, offsets, entry_offsets)
     np.cumsum(offsets, out=offsets)
     np.cumsum(entry_offsets, out=entry_offsets)
-    columns = {
+    columns: dict[str, Array] = {
         "offsets": offsets,
         "terms": np.empty(offsets[-1], np.uint32),
         "weights": np.empty(offsets[-1], np.float32),
@@ -67,7 +68,7 @@ def save_subscriptions(shards: list[Shard], homes: Array, rows: Array, newest: i
         "entry_scores": np.empty(entry_offsets[-1], np.float32),
         "entry_seqs": np.empty(entry_offsets[-1], np.int64),
     }
-    fixed = {"points": np.empty((len(rows), 3)), "codes": np.empty(len(rows), np.uint32)}
+    fixed: dict[str, Array] = {"points": np.empty((len(rows), 3)), "codes": np.empty(len(rows), np.uint32)}
     fixed |= {"alphas": np.empty(len(rows), np.float32), "thetas": np.empty(len(rows), np.float32)}
     fixed |= {"ks": np.empty(len(rows), np.uint32), "numbers": np.empty(len(rows), np.uint32)}
     for shard, chosen in zip(shards, here, strict=True):
@@ -83,7 +84,9 @@ def save_subscriptions(shards: list[Shard], homes: Array, rows: Array, newest: i
     return columns | fixed
 
 
-def checked_subscriptions(columns: dict[str, Array], count: int, first: int, newest: int, terms: int) -> dict[str, Array]:
+def checked_subscriptions(
+    columns: dict[str, Array], count: int, first: int, newest: int, terms: int
+) -> dict[str, Array]:
     """The columns of `save_subscriptions`, with types and contents as kernels need them."""
     c = typed(
         columns, offsets=np.int64, terms=np.uint32, weights=np.float32, entry_offsets=np.int64, entry_scores=np.float32,
@@ -91,7 +94,8 @@ def checked_subscriptions(columns: dict[str, Array], count: int, first: int, new
         numbers=np.uint32,
     )  # fmt: skip
     lengths = {len(c[name]) for name in ("points", "codes", "alphas", "thetas", "ks", "numbers")}
-    require(lengths == {count} and len(c["offsets"]) == len(c["entry_offsets"]) == count + 1, "numbers of subscriptions")
+    offsets = {len(c["offsets"]), len(c["entry_offsets"])}
+    require(lengths == {count} and offsets == {count + 1}, "numbers of subscriptions")
     require(capture.sound_vectors(c["offsets"], c["terms"], c["weights"], terms), "subscriptions' vectors")
     require(bool((np.diff(c["offsets"]) > 0).all()), "subscriptions' keywords")
     buffers = (c["entry_offsets"], c["entry_scores"], c["entry_seqs"], c["thetas"])

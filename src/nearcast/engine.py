@@ -227,10 +227,10 @@ class Engine(Frontend):
         return [run(number) for number in numbers]
 
     def _gather(self, parts: list[Part], first_seq: int, mixed: bool = False) -> ChangeColumns:
-        """All shards' changes in order of message and registration. Each part is unless `mixed`: sorting merges them."""
+        """All shards' changes in order of message and registration. Each part is in it, unless `mixed`."""
         if len(parts) == 1 and not mixed:
             return parts[0][0]
         columns = ChangeColumns(*map(np.concatenate, zip(*(part[0] for part in parts), strict=True)))
         numbers = np.concatenate([part[1] for part in parts])
         order = np.argsort((columns.seq - first_seq) << 32 | numbers, kind="stable")
-        return ChangeColumns(*(column[order] for column in columns))
+        return ChangeColumns._make(column[order] for column in columns)

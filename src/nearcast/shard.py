@@ -19,6 +19,9 @@ Array = NDArray[Any]
 Part = tuple[ChangeColumns, Array]
 """A shard's changes, and the registration number of each one's subscription."""
 
+Columns = tuple[Array, Array, Array, Array, Array]
+"""Of subscriptions: points, Morton codes, alpha, k, registration numbers."""
+
 MANY = 1000
 """From so many subscriptions at once lists are packed in the end, not as they grow."""
 
@@ -64,9 +67,9 @@ class Shard:
         return self._part()
 
     def register(
-        self, policy: Policy, columns: tuple[Array, ...], vectors: TermVectors, chosen: Array, rows: Array, slots: Array
+        self, policy: Policy, columns: Columns, vectors: TermVectors, chosen: Array, rows: Array, slots: Array
     ) -> Part:
-        """Register the rows `chosen` of a batch given as (points, codes, alpha, k, numbers)."""
+        """Register the rows `chosen` of a batch."""
         self.out.count[0] = 0
         control = self.messages.control
         many = len(chosen) >= MANY
@@ -83,11 +86,11 @@ class Shard:
         """Take over subscriptions of a snapshot (see `capture`)."""
         if not len(chosen):
             return
-        names = ("points", "codes", "alphas", "ks", "numbers", "offsets", "terms", "weights")
-        more = ("thetas", "entry_offsets", "entry_scores", "entry_seqs")
+        c, newest = columns, self.messages.control[layout.A_NEXT] - 1
         shard.adopt(
-            self.subscriptions, self.postings, policy, self.scratch, *(columns[name] for name in names),
-            chosen, self.messages.control[layout.A_NEXT] - 1, rows, *(columns[name] for name in more),
+            self.subscriptions, self.postings, policy, self.scratch, c["points"], c["codes"], c["alphas"], c["ks"],
+            c["numbers"], c["offsets"], c["terms"], c["weights"], chosen, newest, rows, c["thetas"],
+            c["entry_offsets"], c["entry_scores"], c["entry_seqs"],
         )  # fmt: skip
         self.slot_of_row[rows[chosen]] = slots[chosen]
         self._pack(policy, columns["terms"])

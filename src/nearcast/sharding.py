@@ -1,7 +1,7 @@
 """Which shard a subscription lives in: neighbours together, and every shard with its share.
 
 The Morton curve is cut into as many pieces as there are shards. A batch is cut so that all shards end up with the same
-number; a single subscription goes to its place's shard unless that is overfull. Any choice is right, only some are fast.
+number; a single subscription goes to its place's shard unless that is overfull. Any choice is right, some are faster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine's memory: arenas, and the NamedTuples of views that kernels take (see `kernels.layout`).
 
-Nothing here grows: an arena reserves address space once and pages get memory as they are written. Rings (the window, the
-message index) give the pages of expired messages back.
+Nothing here grows: an arena reserves address space once and pages get memory as they are written. Rings (the window,
+the message index) give the pages of expired messages back.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Arenas:
         arena = Arena(dtype, size)
         if arena.capacity < size:
             raise MemoryError(
-                f"could not reserve address space for {name}; look at `ulimit -v` and vm.overcommit_memory (2 forbids it)"
+                f"could not reserve address space for {name}; look at `ulimit -v`, and at vm.overcommit_memory "
+                "(2 forbids it)"
             )
         self.by_name[name] = arena
         return arena.array.reshape(shape)

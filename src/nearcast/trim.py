@@ -67,6 +67,7 @@ class Trimmer:
             _, used, runs = self._segments.popleft()
             ring, run_ring = layout.POSTING_RING, layout.RUN_RING
             self._window.release("postings", self._postings, used, 3, ring, LARGE)
-            self._window.release("blocks", self._postings // layout.BLOCK, used // layout.BLOCK, 8, ring // layout.BLOCK, LARGE)
+            blocks = self._postings // layout.BLOCK, used // layout.BLOCK
+            self._window.release("blocks", *blocks, 8, ring // layout.BLOCK, LARGE)
             self._window.release("runs", self._runs, runs, 8, run_ring, LARGE)
             self._postings, self._runs = used, runs

@@ -14,7 +14,7 @@ from nearcast.kernels.layout import W_SIZE
 
 @dataclass(frozen=True)
 class Pruning:
-    """The pruning rules of the paper, and two of ours, each on or off. All on is fastest; none is needed for exactness."""
+    """The pruning rules of the paper, and two of ours, each on or off. All on is fastest, and no result needs any."""
 
     cell: bool = True  # cell-based pruning (5.2.3)
     group: bool = True  # whole-group skip (5.2.1)

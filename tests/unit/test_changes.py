@@ -1,6 +1,5 @@
 """Columns, tuples and tables of changes say the same, and `replay` refuses what does not fit."""
 
-import numpy as np
 import pytest
 
 from nearcast.changes import CAUSES, KINDS, NO_CHANGES, SCHEMA, as_changes, as_table, columns_of, from_table, replay

@@ -1,8 +1,8 @@
 """Our order of a list: blocks of postings that are alike in all that decides whether a message can affect them.
 
-A posting is tested by `taste * w + rest * r >= need + far * dist` (see layout), so it is a point in the space of taste, rest,
-need, far and place, and a block's header can rule out as much as its members are alike. A list is halved again and again
-along the dimension whose spread costs most, measured in score: a k-d tree whose leaves are blocks.
+A posting is tested by `taste * w + rest * r >= need + far * dist` (see layout), so it is a point in the space of taste,
+rest, need, far and place, and a block's header can rule out as much as its members are alike. A list is halved again
+and again along the dimension whose spread costs most, measured in score: a k-d tree whose leaves are blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TYPICAL_DISTANCE = np.float32(0.2)
 
 @routine
 def select(keys, order, begin, end, middle):
-    """Reorder keys[begin:end], and `order` with them, so that what lies before `middle` is not greater than what follows."""
+    """Reorder keys[begin:end], and `order` with them, so that nothing before `middle` is greater than what follows."""
     low = begin
     high = end - 1
     while low < high:

@@ -110,7 +110,7 @@ def count_bytes(word):
 
 @helper
 def best_of_group(stats, at, spatial, keys, lengths):
-    """The highest score a group could give this message, minus its least threshold (paper Theorem 'group lower bound').
+    """The highest score a group could give this message, minus its least threshold (paper Theorem 3).
 
     T is at most maxwt(G) * wtsum(m) as in the paper, and, with `lengths`, at most what Cauchy-Schwarz leaves for the
     tails; alpha*S + (1-alpha)*T is linear in alpha, so the group's least and greatest alpha bound it.
@@ -125,8 +125,9 @@ def best_of_group(stats, at, spatial, keys, lengths):
 
 @helper
 def test_posting(bound, later, block, lane, outer, farthest, use_point, x, y, z, weight, rest, words, slack):
-    """First test of a posting: 0 = the keywords cannot bring enough (Cauchy-Schwarz for those still to come, if there can
-    be any), 1 = they could, but the subscription is too far away, 2 = neither."""
+    """First test of a posting: 0 = the keywords cannot bring enough (Cauchy-Schwarz for those still to come, if there
+    can be any), 1 = they could, but the subscription is too far away, 2 = neither.
+    """
     dx = bound[block, B_X, lane] - x
     dy = bound[block, B_Y, lane] - y
     dz = bound[block, B_Z, lane] - z
@@ -175,9 +176,10 @@ def left_by_unseen(bound, paper, at, taste, weight, total_after, most_after):
 
 @hot_routine
 def test_by_keywords(bound, paper, mask, begin, end, outer, inner, farthest, keys, slack, rules):
-    """The same with the paper's bounds only: refined location-aware prefix, then the bound for unseen keywords, with the
-    combined spatial bound. `keys` is the message's side: maxwt, weight, wtsum and maxwt of what comes after.
-    Returns how many each rule rejected."""
+    """The same with the paper's bounds only: refined location-aware prefix, then the bound for unseen keywords, with
+    the combined spatial bound. `keys` is the message's side: maxwt, weight, wtsum and maxwt of what comes after.
+    Returns how many each rule rejected.
+    """
     by_prefix = 0
     by_unseen = 0
     for i in range(end - begin):
@@ -273,7 +275,7 @@ def note_range(scratch, ranges, begin, end, keyword, outer, inner):
 
 @helper
 def header_fits(header, row, view, keys, use_box):
-    """Whether any posting under a header could pass the first test: its sum of extremes against its box (see layout)."""
+    """Whether any posting under a header could pass the first test: extremes summed, against its box (see layout)."""
     chord = ZERO
     if use_box:
         chord = box_chord(
@@ -345,7 +347,7 @@ def visit_cells(p, scratch, switches, margin, view, keys, head, keyword, ranges,
             inner = ONE if switches[W_INNER] and outer > margin else ZERO
         spatial = max(ZERO, ONE - outer / view[3])
         if switches[W_CELL] and p.rows_f32[cell, D_SPATIAL] > spatial + slack:
-            # Lemma 'cell pruning'
+            # Lemma 6
             counters[N_CELLS_SKIPPED] += 1
             counters[N_POSTINGS_CELL] += np.int64(p.rows_u32[last_group - 1, G_END])
             counters[N_POSTINGS_CELL] -= np.int64(p.rows_u32[group, G_FIRST])
@@ -360,7 +362,7 @@ def visit_cells(p, scratch, switches, margin, view, keys, head, keyword, ranges,
                 counters[N_POSTINGS_GROUP] += b - a
                 continue
             if switches[W_EARLY]:
-                # binary search for the first block from which on nobody can be affected (Theorem 'early termination')
+                # binary search for the first block from which on nobody can be affected (Theorem 4)
                 low = (a + BLOCK - 1) // BLOCK
                 high = (b + BLOCK - 1) // BLOCK
                 base = start // BLOCK
@@ -379,8 +381,10 @@ def visit_cells(p, scratch, switches, margin, view, keys, head, keyword, ranges,
 
 
 @hot_routine
-def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters):
-    """Lines 1-18 of Algorithm 1: rows of the subscriptions that this message may affect, each once."""
+def filter_candidates(
+    subscriptions, postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters
+):
+    """Algorithm 1 up to its last line: rows of the subscriptions that this message may affect, each once."""
     s, p = subscriptions, postings
     s.control[C_EPOCH] += 1
     if s.control[C_EPOCH] > 0xFFFFFFFF:  # the stamps wrap round: no old one may look new
@@ -393,7 +397,7 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
     view[4] = policy.slack
     view[5] = ONE if policy.switches[W_POINT] else ZERO
 
-    # maxwt, wtsum and length of the message's tail from each keyword on (Algorithm 1, line 3), from the last to the first
+    # maxwt, wtsum and length of the message's tail from each keyword on (Algorithm 1's first loop), last to first
     n = end - begin
     tails = scratch.tails
     words = scratch.word_bits
@@ -451,7 +455,7 @@ def filter_candidates(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m
 
 @helper
 def verify(subscriptions, scratch, world, found, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters):
-    """Line 19 of Algorithm 1: the candidates whose exact score reaches their threshold, with their scores."""
+    """The last line of Algorithm 1: the candidates whose exact score reaches their threshold, with their scores."""
     s = subscriptions
     hits = 0
     for i in range(found):

@@ -1,7 +1,8 @@
 """The state of the engine: NamedTuples of flat arrays, and the meaning of every column.
 
-All arrays are views of arenas (see `nearcast.memory`) that reserve address space once, so no kernel ever has to grow one.
-Rows that are read together lie in one cache line: a subscription's row is 64 bytes, seen as float64, float32 and uint32.
+All arrays are views of arenas (see `nearcast.memory`) that reserve address space once, so no kernel ever has to grow
+one. Rows that are read together lie in one cache line: a subscription's row is 64 bytes, seen as float64, float32 and
+uint32.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NONE = np.uint32(0xFFFFFFFF)
 
 SLOT_BITS = 28
 SLOT_MASK = (1 << SLOT_BITS) - 1
-"""A message's slot is its seq modulo 2**28; the log is a ring of address space of which only the live part has memory."""
+"""A message's slot is its seq modulo 2**28: the window is a ring of addresses, and only its live part has memory."""
 
 TERM_RING = 1 << 31
 """Places in the ring of message term vectors."""
@@ -28,7 +29,7 @@ SPAN_BITS = 13
 # --- A subscription's row: 8 float64 = 16 float32 = 16 uint32 columns -------------------------------------------------
 S_X, S_Y, S_Z = 0, 1, 2  # float64: the embedded point
 S_ALPHA = 6  # float32
-S_THETA = 7  # float32: the buffer holds the k-skyband of all live messages that score at least this; 0 = of all that match
+S_THETA = 7  # float32: the buffer holds the k-skyband of the live messages that score at least this; 0: of all matches
 S_K = 8
 S_COUNT = 9  # entries in the buffer
 S_BUFFER = 10  # where the buffer lies, in units of 16 bytes
@@ -82,9 +83,9 @@ C_SIZE = 16
 N_MESSAGES = 0
 N_LISTS = 1  # posting lists opened
 N_CELLS = 2  # cells looked at (in our order: runs of 32 blocks)
-N_CELLS_SKIPPED = 3  # by Lemma 'cell pruning', or by a run's header
+N_CELLS_SKIPPED = 3  # by Lemma 6 (cell pruning), or by a run's header
 N_GROUPS = 4  # groups looked at (in our order: blocks)
-N_GROUPS_SKIPPED = 5  # by Theorem 'group lower bound', or by a block's header
+N_GROUPS_SKIPPED = 5  # by Theorem 3, or by a block's header
 N_POSTINGS_CELL = 6  # postings that cell pruning saved
 N_POSTINGS_GROUP = 7  # postings that whole-group skips saved
 N_POSTINGS_EARLY = 8  # postings that early termination saved
@@ -127,7 +128,7 @@ class Postings(NamedTuple):
     bound_flat: np.ndarray  # float32, one-dimensional: the same memory
     paper: np.ndarray  # float32 [3, posting]: the rows P_*, read only by the paper's own bounds
     owner: np.ndarray  # uint32 [posting]: the subscription's row
-    block: np.ndarray  # float32 [posting / 32, 16]: what holds for 32 postings, columns K_*, or G_* in the paper's order
+    block: np.ndarray  # float32 [posting / 32, 16]: what holds for 32 postings: K_*, or G_* in the paper's order
     cell: np.ndarray  # float32 [posting / 1024, 16]: the same for 32 blocks
     rows_f32: np.ndarray  # float32 [row, 16]: directories of lists in the paper's order: cells, then groups
     rows_u32: np.ndarray  # the same memory
@@ -140,19 +141,20 @@ CELL = BLOCK * BLOCK
 
 L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
 
-# A message can affect a subscription only if alpha*S + (1-alpha)*T >= theta. With S = 1 - dist/MaxDist and what a keyword
-# of weight w_m and the later ones of length r_m can bring to T, that is, without any division,
+# A message can affect a subscription only if alpha*S + (1-alpha)*T >= theta. With S = 1 - dist/MaxDist and what a
+# keyword of weight w_m and the later ones of length r_m can bring to T, that is, without any division,
 #     taste * w_m + rest * r_m >= need + far * dist
-# with taste = (1-alpha) * weight, rest = (1-alpha) * length of the subscription's later keywords, need = theta - alpha and
-# far = alpha / MaxDist. It is linear, so the greatest taste and rest, the least need and far and the box bound a block.
+# with taste = (1-alpha) * weight, rest = (1-alpha) * length of the subscription's later keywords, need = theta - alpha
+# and far = alpha / MaxDist. It is linear, so the greatest taste and rest, the least need and far and the box bound a
+# block.
 B_TASTE, B_REST, B_NEED, B_FAR, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6
 B_LATER = 7  # signature of the subscription's later keywords (bits, see signatures.py)
 K_TASTE, K_REST, K_NEED, K_FAR, K_BOX = 0, 1, 2, 3, 4  # of a block: greatest, greatest, least, least, box
 P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; distance from the cell's boundary
 
-# A directory row of a cell: its box, the least spatial threshold (Lemma 'cell pruning'), its groups
+# A directory row of a cell: its box, the least spatial threshold (Lemma 6), its groups
 D_BOX, D_SPATIAL, D_FIRST, D_END = 0, 6, 7, 8  # first and end group of the cell
-# Statistics of a group (directory row) or of the rest of a group from a block on (Theorem 'early termination')
+# Statistics of a group (directory row) or of the rest of a group from a block on (Theorem 4)
 G_THETA, G_LOW, G_HIGH, G_WEIGHT, G_REST, G_MAX = 0, 1, 2, 3, 4, 5
 G_FIRST, G_END = 6, 7  # only in directory rows: postings of the group, counted from the list's start
 
@@ -273,7 +275,7 @@ class Changes(NamedTuple):
     message: np.ndarray  # int64
     rank: np.ndarray  # int32
     score: np.ndarray  # float32
-    count: np.ndarray  # int64 [1]
+    count: np.ndarray  # type: ignore[assignment]  # int64 [1]
 
 
 class Trace(NamedTuple):

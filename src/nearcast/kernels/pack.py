@@ -1,7 +1,7 @@
 """The paper's order of a list: cells of a quadtree, alpha groups in a cell, threshold* in a group (paper 5.2, 5.3).
 
-The paper hangs an inverted file on each quadtree leaf and visits every leaf for every message. Here each keyword has its
-own cut through the same quadtree (Morton codes are its paths): a cell is a run of sibling quadrants with at most
+The paper hangs an inverted file on each quadtree leaf and visits every leaf for every message. Here each keyword has
+its own cut through the same quadtree (Morton codes are its paths): a cell is a run of sibling quadrants with at most
 `cell_limit` postings of this keyword, so a message opens one list a keyword and rare keywords have a single cell.
 A leaf that overflows is split when its list is packed next.
 """
@@ -168,7 +168,7 @@ def unembed(world, x, y, z):
 
 @routine
 def describe_cell(postings, subscriptions, world, start, begin, end, row):
-    """A cell's box and spatial threshold, and each posting's distance from the cell's boundary (inner spatial bound)."""
+    """A cell's box and spatial threshold, and each posting's distance from its boundary (inner spatial bound)."""
     p, s = postings, subscriptions
     n = end - begin
     xs = np.empty(n, np.float64)

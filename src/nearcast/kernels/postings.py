@@ -230,7 +230,7 @@ def group_of(postings, first, count, place):
 
 @hot_routine
 def lower_statistics(postings, head, place, theta, alpha):
-    """A posting of the packed part now has a lower threshold: what was said of its group, rest of group and cell follows."""
+    """A posting of the packed part now has a lower threshold: so have its group, the rest of the group, its cell."""
     p = postings
     cells = np.int64(head[L_CELLS])
     first = np.int64(head[L_ROWS])
