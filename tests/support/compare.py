@@ -3,7 +3,9 @@
 from dataclasses import replace
 from itertools import zip_longest
 
+from nearcast import invariants
 from nearcast.changes import replay
+from nearcast.engine import Engine
 from nearcast.frontend import Frontend
 from support.streams import World
 
@@ -12,14 +14,16 @@ class Mismatch(AssertionError):
     """Says which seed and which operation, so that it can be run again."""
 
 
-def compare(factory, reference_factory, seed, operations, refusals=True, every=50):
+def compare(factory, reference_factory, seed, operations, refusals=True, every=50, crowded=None, prepare=None):
     """Run `operations` operations and return how many.
 
     Each time the answers are compared, and the changed lists with what the reference's changes add up to; `every` so
-    often, all lists of both, in full.
+    often, all lists of both, in full, and an Engine's structures are checked. `prepare` is called with both at first.
     """
-    world = World(seed, refusals)
+    world = World(seed, refusals, crowded)
     engine, reference = world.engine(factory), world.engine(reference_factory)
+    if prepare:
+        prepare(engine, reference)
     ids: list[str] = []
     rebuilt: dict = {}
     recent: list = []
@@ -35,14 +39,17 @@ def compare(factory, reference_factory, seed, operations, refusals=True, every=5
             full = number % every == every - 1 or number == operations - 1
             if full:
                 check(list(engine), ids, "ids")
+                if isinstance(engine, Engine):
+                    invariants.check(engine)
             replay(rebuilt, got[0])
             changed = ids if full else {change.subscription for change in want[0]}.intersection(ids)
-            for id in changed:
+            for place, id in enumerate(changed):
                 top = engine.top(id)
                 check([(ranked.seq, ranked.score) for ranked in top], rebuilt.get(id, []), f"list of {id}")
                 if full:
                     check(top, reference.top(id), f"list of {id}")
-                    explain(engine, reference, id, number)
+                    if place % (1 + len(ids) // 40) == 0:
+                        explain(engine, reference, id, number)
         except Exception as error:
             context = "\n  ".join(repr(operation)[:2000] for operation in recent)
             settings = f"{world.window}, {world.space}, {'fitted' if world.corpus else 'learned'} vocabulary"

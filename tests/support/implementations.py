@@ -16,8 +16,9 @@ def any_engine(rng):
     rules = Pruning(**{name: rng.random() < 0.7 for name in Pruning.__dataclass_fields__})
     tuning = Tuning(
         pruning=rng.choice((Pruning(), rules)),
-        cell_limit=rng.choice((1, 3, 8, 1000)),
-        alpha_groups=rng.choice((1, 2, 10)),
+        order=rng.choice(("blocks", "paper")),
+        cell_limit=rng.choice((1, 3, 8, 60, 1000)),
+        alpha_groups=rng.choice((1, 2, 3, 10)),
         head_messages=rng.choice((1, 2, 5, 16, 64, 2048)),
         segment_messages=rng.choice((1, 8, 32, 65536)),
         rank=rng.choice((None, None, 1, 3, 40, 5000)),

@@ -2,7 +2,8 @@
 
 Few words, few places, few texts: equal scores, equal places, repeated texts. Short windows: expiry, underflow, refills,
 k greater than the window. Bursts, standstill and time running backwards; poles and the antimeridian; words never seen.
-One seed gives one world and one stream.
+Some worlds are crowded: hundreds of subscriptions to a handful of words that come and go, so that lists grow past a
+block, are packed and moved, and hold dead postings. One seed gives one world and one stream.
 """
 
 import random
@@ -50,24 +51,25 @@ class Operation(NamedTuple):
 class World:
     """Settings of one engine and the source of its operations. `refusals` mixes in operations that must be refused."""
 
-    def __init__(self, seed, refusals=True):
+    def __init__(self, seed, refusals=True, crowded=None):
         rng = self.rng = random.Random(seed)
         self.unseen = 0
         self.refusals = refusals
-        self.live_target = rng.choice((1, 2, 4, 8, 16, 30, 60, 120, 200))
+        self.crowded = rng.random() < 0.12 if crowded is None else crowded
+        self.live_target = rng.choice((2, 8, 16, 30, 60) if self.crowded else (1, 2, 4, 8, 16, 30, 60, 120, 200))
         by_time = rng.random() < 0.5
         self.step = rng.choice((1, 3, 1000))  # mean time between messages
         self.window = within(milliseconds=self.live_target * self.step) if by_time else last(self.live_target)
         on_earth = rng.random() < 0.5
         self.space = earth(max_km=rng.choice(EARTHS)) if on_earth else plane(*rng.choice(PLANES))
-        self.words = [f"w{i}" for i in range(rng.choice((2, 5, 12, 40, 200)))]
+        self.words = [f"w{i}" for i in range(rng.choice((2, 3, 5, 8) if self.crowded else (2, 5, 12, 40, 200)))]
         self.centre = self._anywhere()
         self.places = [self._near() for _ in range(rng.choice((1, 3, 10)))] + [self._anywhere() for _ in range(2)]
         if on_earth:
             self.places += rng.sample(CORNERS + SOUTH, 5)
         self.texts = [self._fresh_text() for _ in range(6)]
         self.corpus = [self._fresh_text() for _ in range(30)] if rng.random() < 0.5 else None
-        self.subscriptions = rng.choice((1, 5, 12, 25, 40))
+        self.subscriptions = rng.choice((150, 250, 400) if self.crowded else (1, 5, 12, 25, 40))
         self.ks = rng.choice(((1,), (1, 2, 3), (2, 5, 8), (20,), (1, 5, 30, 250, 1000)))
         self.alphas = rng.choice(((0,), (1,), (0.5,), (0, 1, 0.5), None))
         self.time = rng.choice((0, -5000, 1_700_000_000_000))
@@ -82,6 +84,8 @@ class World:
         """The next operation, given the ids that are registered."""
         draw = self.rng.random()
         missing = self.subscriptions - len(ids)
+        if self.crowded and missing > 30 and draw > 0.6:
+            return self._subscribe_many(ids, 60)
         if self.refusals and draw < 0.02:
             return self._refused(ids)
         if draw < 0.05:
@@ -92,7 +96,7 @@ class World:
             return self._subscribe_many(ids)
         if draw < 0.15 + 0.02 * min(missing, 20) and missing > -3:
             return self._subscribe()
-        if ids and (draw > 0.96 or missing < -10):
+        if ids and (draw > (0.85 if self.crowded else 0.96) or missing < -10):
             return Operation("unsubscribe", (self.rng.choice(ids),), {})
         return self._publish()
 
@@ -129,8 +133,8 @@ class World:
         kwargs = {"at": self._place(), "k": self._k(), "alpha": self._alpha()}
         return Operation("subscribe", (f"s{self.registered}", self._words(least=1)), kwargs)
 
-    def _subscribe_many(self, ids):
-        rows = range(self.rng.choice((0, 1, 2, 4)))
+    def _subscribe_many(self, ids, count=None):
+        rows = range(self.rng.choice((0, 1, 2, 4)) if count is None else count)
         fresh = range(self.registered + 1, self.registered + 1 + len(rows))
         self.registered += len(rows)
         names = [f"s{number}" for number in fresh]
