@@ -6,17 +6,22 @@ index are built anew. Every column is checked before a kernel sees it: kernels t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast.kernels import capture, flow, layout
+from nearcast.kernels import capture, layout
 from nearcast.kernels.layout import MessageIndex, Messages
 from nearcast.shard import Shard
 from nearcast.snapshot import Contents
 
 Array = NDArray[Any]
+MessageColumns = tuple[Array, Array, Array, Array, Array, Array]
+"""Of messages: points, Morton codes, times, and their vectors' offsets, terms, weights."""
+TakeIn = Callable[[MessageColumns, int, int], None]
+"""Takes messages from one row to another into window and message index."""
 
 
 def save_messages(messages: Messages) -> dict[str, Array]:
@@ -36,8 +41,10 @@ def save_messages(messages: Messages) -> dict[str, Array]:
     return columns
 
 
-def load_messages(messages: Messages, index: MessageIndex, first: int, columns: dict[str, Array], terms: int) -> None:
-    """Fill an empty window."""
+def load_messages(
+    messages: Messages, index: MessageIndex, first: int, columns: dict[str, Array], terms: int, take_in: TakeIn
+) -> None:
+    """Fill an empty window by `take_in`."""
     c = typed(
         columns, points=np.float64, codes=np.uint32, times=np.float64, offsets=np.int64, terms=np.uint32,
         weights=np.float32,
@@ -48,8 +55,7 @@ def load_messages(messages: Messages, index: MessageIndex, first: int, columns: 
     require(len(c["codes"]) == len(c["times"]) == count and bool((np.diff(c["times"]) >= 0).all()), "messages' times")
     messages.control[layout.A_FIRST] = messages.control[layout.A_NEXT] = first
     index.control[layout.I_HEAD_FIRST] = index.control[layout.I_SMALL_FIRST] = first
-    vectors = c["offsets"], c["terms"], c["weights"]
-    flow.add_messages(messages, index, c["points"], c["codes"], c["times"], *vectors, 0, count)
+    take_in((c["points"], c["codes"], c["times"], c["offsets"], c["terms"], c["weights"]), 0, count)
 
 
 def save_subscriptions(shards: list[Shard], homes: Array, rows: Array, newest: int) -> dict[str, Array]:

@@ -14,13 +14,14 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearcast import capture, state, statistics
+from nearcast import capture, state, statistics, stepwise
 from nearcast.changes import NO_CHANGES, ChangeColumns
 from nearcast.errors import InvalidInput
 from nearcast.explanation import State, Vector, reason
 from nearcast.frontend import Frontend, Scores
 from nearcast.intake import MessageBatch, SubscriptionBatch
 from nearcast.kernels import flow, layout
+from nearcast.message_index import SEGMENTS, create
 from nearcast.model import Last, Window
 from nearcast.policy import Planner
 from nearcast.shard import Part, Shard
@@ -51,15 +52,18 @@ class Engine(Frontend):
         *,
         threads: int = 1,
         tuning: Tuning | None = None,
+        message_index: str = SEGMENTS,
     ) -> None:
         super().__init__(window, space, vocabulary)
         if not isinstance(threads, int) or not 1 <= threads <= 64:
             raise InvalidInput("threads", f"takes a whole number from 1 to 64, not {threads!r}")
         self.tuning = Tuning() if tuning is None else tuning
+        self.message_index = message_index
+        self._other_index = create(message_index, space.world)
         self._arenas = state.Arenas()
         self._messages = state.messages_state(self._arenas)
         self._index = state.index_state(self._arenas, self.tuning.head_messages, self.tuning.segment_messages)
-        self._shards = [Shard(self._messages, self._index) for _ in range(threads)]
+        self._shards = [stepwise.make_shard(self._messages, self._index, self._other_index) for _ in range(threads)]
         self._trimmer = Trimmer(self._messages, self._index, self._arenas, [shard.arenas for shard in self._shards])
         self._planner = Planner(space, self.tuning)
         self._sharding = Sharding(threads)
@@ -101,13 +105,19 @@ class Engine(Frontend):
         done = []
         for begin in range(0, count, STEP):
             end = min(begin + STEP, count)
-            columns = (batch.points, codes, times, *vectors)
-            flow.add_messages(self._messages, self._index, *columns, begin, end)
+            self._take_in((batch.points, codes, times, *vectors), begin, end)
             live = np.empty(end - begin + 1, np.int64)
             size, duration = self._limits()
             flow.live_after(self._messages, end - begin, batch.first_seq + begin, size, duration, live)
             done.append(self._step(batch.first_seq + begin, live, True))
         return done[0] if len(done) == 1 else ChangeColumns(*map(np.concatenate, zip(*done, strict=True)))
+
+    def _take_in(self, columns: capture.MessageColumns, begin: int, end: int) -> None:
+        """Some rows of a batch go into the window and the message index."""
+        if self._other_index is None:
+            flow.add_messages(self._messages, self._index, *columns, begin, end)
+        else:
+            stepwise.take_in(self._messages, self._other_index, columns, begin, end)
 
     def _advance(self, now: int) -> ChangeColumns:
         size, duration = self._limits()
@@ -127,6 +137,8 @@ class Engine(Frontend):
         changes = self._gather(self._on_all(run, len(live) > PARALLEL), first_seq)
         self._messages.control[layout.A_FIRST] = live[-1]
         self._trimmer.follow()
+        if self._other_index is not None:
+            self._other_index.expire(int(live[-1]))
         self._observe(len(live) - 1 if arrives else 0, int(live[-1] - live[0]))
         return changes
 
@@ -175,13 +187,15 @@ class Engine(Frontend):
     kind = "engine"
 
     def _settings(self) -> dict[str, Any]:
-        return {"threads": len(self._shards), "tuning": asdict(self.tuning)}
+        own = {"threads": len(self._shards), "message_index": self.message_index}
+        return {**own, "tuning": asdict(self.tuning)}
 
     @classmethod
     def _revive(cls, window: Window, space: Space, vocabulary: Vocabulary, settings: Mapping[str, Any]) -> Self:
         tuning = dict(settings["tuning"])
         tuning["pruning"] = Pruning(**tuning["pruning"])
-        return cls(window, space, vocabulary, threads=settings["threads"], tuning=Tuning(**tuning))
+        own = {"threads": settings["threads"], "message_index": settings["message_index"]}
+        return cls(window, space, vocabulary, **own, tuning=Tuning(**tuning))
 
     def _save(self) -> Contents:
         slots = self._registry.slots()
@@ -194,7 +208,8 @@ class Engine(Frontend):
 
     def _load(self, saved: Contents) -> None:
         words, first, newest = len(self.vocabulary), self._log.start, self._log.end - 1
-        capture.load_messages(self._messages, self._index, first, capture.part(saved, "messages"), words)
+        messages = capture.part(saved, "messages")
+        capture.load_messages(self._messages, self._index, first, messages, words, self._take_in)
         capture.require(int(self._messages.control[layout.A_NEXT]) == newest + 1, "number of messages")
         self._trimmer.begin()
         slots = self._registry.slots()
@@ -215,7 +230,10 @@ class Engine(Frontend):
         self._row[slots] = rows
 
     def _counters(self) -> Mapping[str, float]:
-        return statistics.counters(self._shards, self._arenas, self._messages, self._index)
+        counters = dict(statistics.counters(self._shards, self._arenas, self._messages, self._index))
+        if self._other_index is not None:
+            counters["bytes_window"] += self._other_index.nbytes()
+        return counters
 
     # --- shards ---
 

@@ -71,16 +71,22 @@ class Shard:
     ) -> Part:
         """Register the rows `chosen` of a batch."""
         self.out.count[0] = 0
-        control = self.messages.control
         many = len(chosen) >= MANY
-        shard.register(
-            self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
-            *columns, *vectors, chosen, control[layout.A_FIRST], control[layout.A_NEXT] - 1, rows, not many,
-        )  # fmt: skip
+        self._enrol(policy, columns, vectors, chosen, rows, slots, int(self.messages.control[layout.A_FIRST]), not many)
         if many:
             self._pack(policy, vectors.terms)
-        self.slot_of_row[rows[chosen]] = slots[chosen]
         return self._part()
+
+    def _enrol(
+        self, policy: Policy, columns: Columns, vectors: TermVectors, chosen: Array, rows: Array, slots: Array,
+        first_live: int, pack_now: bool,
+    ) -> None:  # fmt: skip
+        """Give subscriptions their rows, and their first lists from `first_live` on."""
+        shard.register(
+            self.subscriptions, self.postings, self.messages, self.index, policy, self.scratch, self.out, self.counters,
+            *columns, *vectors, chosen, first_live, int(self.messages.control[layout.A_NEXT]) - 1, rows, pack_now,
+        )  # fmt: skip
+        self.slot_of_row[rows[chosen]] = slots[chosen]
 
     def adopt(self, policy: Policy, columns: dict[str, Array], chosen: Array, rows: Array, slots: Array) -> None:
         """Take over subscriptions of a snapshot (see `capture`)."""

@@ -6,13 +6,22 @@ from nearcast.engine import Engine
 from nearcast.reference import ReferenceEngine
 from nearcast.tuning import Pruning, Tuning
 
-IMPLEMENTATIONS = [ReferenceEngine, Engine]
+
+class EngineWithIRTree(Engine):
+    """The engine in front of the paper's message index."""
+
+    def __init__(self, *args, message_index="irtree", **settings):
+        super().__init__(*args, message_index=message_index, **settings)
+
+
+IMPLEMENTATIONS = [ReferenceEngine, Engine, EngineWithIRTree]
 
 
 def any_engine(rng):
     """An engine with settings at random, mostly such that everything is split, sealed and merged early."""
+    engine = EngineWithIRTree if rng.random() < 0.15 else Engine
     if rng.random() < 0.3:
-        return Engine
+        return engine
     rules = Pruning(**{name: rng.random() < 0.7 for name in Pruning.__dataclass_fields__})
     tuning = Tuning(
         pruning=rng.choice((Pruning(), rules)),
@@ -23,4 +32,4 @@ def any_engine(rng):
         segment_messages=rng.choice((1, 8, 32, 65536)),
         rank=rng.choice((None, None, 1, 3, 40, 5000)),
     )
-    return partial(Engine, threads=rng.choice((1, 1, 2, 3)), tuning=tuning)
+    return partial(engine, threads=rng.choice((1, 1, 2, 3)), tuning=tuning)

@@ -12,6 +12,7 @@ in the `irtree_*` modules beside it. Departures from the paper that it comes fro
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +32,14 @@ from nearcast.baselines.irtree_state import (
     with_ring_for,
 )
 from nearcast.errors import InvalidInput
+from nearcast.message_index import MessageIndex
 
 MIN_FANOUT, MAX_FANOUT = 4, 128
 PACK_FILL = 0.8
 """How full bulk loading packs a node: some room, or the first insertions would split every one of them."""
+
+COST_SEARCH, COST_NODE, COST_ENTRY = 15_000, 600, 60
+"""What a search costs, and each node and entry that it looks at: counted, in the units of `kernels.refill` (1 ns)."""
 
 
 def _cast(values: ArrayLike, dtype: Any) -> NDArray[Any]:
@@ -50,7 +55,7 @@ class Work(NamedTuple):
     entries_scored: int
 
 
-class IRTree:
+class IRTree(MessageIndex):
     """A message index: the best messages of a window for a place and some words."""
 
     def __init__(self, radius: float, max_dist: float, fanout: int = 32, pack_from: int = 4096) -> None:
@@ -62,6 +67,8 @@ class IRTree:
         self.fanout = fanout
         self.pack_from = pack_from
         self.work = Work(0, 0, 0)
+        self._lock = Lock()
+        self._cost = 0
         self._state = new_state(fanout)
 
     def __len__(self) -> int:
@@ -136,12 +143,20 @@ class IRTree:
             int(first_seq),
             int(last_seq),
         )
-        searches, nodes, entries = self.work
-        self.work = Work(searches + 1, nodes + int(visited), entries + int(scored))
+        with self._lock:  # shards search at once
+            searches, nodes, entries = self.work
+            self.work = Work(searches + 1, nodes + int(visited), entries + int(scored))
+            self._cost += COST_SEARCH + COST_NODE * int(visited) + COST_ENTRY * int(scored)
         keep = scores >= theta
         seqs, scores = seqs[keep], scores[keep]
         order = np.lexsort((-seqs, -scores))
         return seqs[order], scores[order]
+
+    def take_cost(self) -> int:
+        """What the searches since the last call have cost, in the engine's units."""
+        with self._lock:
+            cost, self._cost = self._cost, 0
+        return cost
 
     def check(self) -> None:
         """Raise AssertionError if any invariant of the structure does not hold. Slow: for tests."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearcast.kernels.jit import kernel
 from nearcast.kernels.layout import A_FIRST, A_NEXT, SLOT_MASK
-from nearcast.kernels.segments import add_message
+from nearcast.kernels.segments import add_message, keep_message
 
 
 @kernel
@@ -12,6 +12,13 @@ def add_messages(messages, index, points, codes, times, offsets, terms, weights,
     """Take rows begin..end-1 of a batch into the window and the message index."""
     for i in range(begin, end):
         add_message(messages, index, points[i], codes[i], times[i], terms, weights, offsets[i], offsets[i + 1])
+
+
+@kernel
+def keep_messages(messages, points, codes, times, offsets, terms, weights, begin, end):
+    """Take rows begin..end-1 of a batch into the window alone: another index looks after them."""
+    for i in range(begin, end):
+        keep_message(messages, points[i], codes[i], times[i], terms, weights, offsets[i], offsets[i + 1])
 
 
 @kernel

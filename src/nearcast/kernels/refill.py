@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.buffers import cut, link_to, load_skyband, oldest
-from nearcast.kernels.jit import hot_routine
+from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
     N_RAISED,
     N_REFILL_WORK,
@@ -30,6 +30,20 @@ WORK_POSTING, WORK_BLOCK, WORK_SCORED, WORK_FIXED = 4, 4, 16, 400
 """What a re-evaluation costs, counted, not timed, so that the engine stays deterministic; a unit is about 1 ns."""
 
 
+@helper
+def load_found(subscriptions, scratch, row, found, newest, counters):
+    """Fill a buffer with the skyband of the `found` messages in `scratch.found_*`, and enter it in the calendar."""
+    s = subscriptions
+    order_found(scratch, found, newest)
+    kept = load_skyband(
+        s, row, scratch.order, found, scratch.found_scores, scratch.found_stamps, 0, newest, scratch.sky
+    )
+    if kept > 0 and s.u32[row, S_NEXT] == UNLINKED:
+        stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
+        link_to(s.due, s.u32, row, oldest(s.buffer_u32, stamps, kept, newest))
+    counters[N_REFILLS] += 1
+
+
 @hot_routine
 def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_seq, counters):
     """Fill a buffer anew from messages first_seq..last_seq; the threshold that it then stands for."""
@@ -46,14 +60,7 @@ def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_
         messages, index, policy, scratch, s.f64[row], s.f32[row, S_ALPHA], s.term_ids, s.term_weights, begin, end,
         rank, first_seq, last_seq, counters,
     )  # fmt: skip
-    order_found(scratch, found, last_seq)
-    kept = load_skyband(
-        s, row, scratch.order, found, scratch.found_scores, scratch.found_stamps, 0, last_seq, scratch.sky
-    )
-    if kept > 0 and s.u32[row, S_NEXT] == UNLINKED:
-        stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
-        link_to(s.due, s.u32, row, oldest(s.buffer_u32, stamps, kept, last_seq))
-    counters[N_REFILLS] += 1
+    load_found(s, scratch, row, found, last_seq, counters)
     counters[N_REFILL_WORK] += (
         WORK_FIXED
         + WORK_POSTING * counters[N_SEARCH_POSTINGS]

@@ -204,12 +204,10 @@ def seal_head(messages, index):
         control[I_POSTINGS] = 0
 
 
-@routine
-def add_message(messages, index, point, code, time, terms, weights, begin, end):
-    """Take one message into the window and the head of the index; its seq."""
+@helper
+def keep_message(messages, point, code, time, terms, weights, begin, end):
+    """Take one message into the window; its seq."""
     seq = messages.control[A_NEXT]
-    if seq - index.control[I_HEAD_FIRST] >= index.control[I_HEAD_SIZE]:
-        seal_head(messages, index)
     slot = seq & SLOT_MASK
     for c in range(3):
         messages.place[slot, c] = point[c]
@@ -227,15 +225,25 @@ def add_message(messages, index, point, code, time, terms, weights, begin, end):
     at %= TERM_RING
     messages.span[slot] = (at << SPAN_BITS) | count
     for i in range(count):
-        term = terms[begin + i]
-        messages.term_ids[at + i] = term
+        messages.term_ids[at + i] = terms[begin + i]
         messages.term_weights[at + i] = weights[begin + i]
+    messages.control[A_NEXT] = seq + 1
+    return seq
+
+
+@routine
+def add_message(messages, index, point, code, time, terms, weights, begin, end):
+    """Take one message into the window and the head of the index; its seq."""
+    if messages.control[A_NEXT] - index.control[I_HEAD_FIRST] >= index.control[I_HEAD_SIZE]:
+        seal_head(messages, index)
+    seq = keep_message(messages, point, code, time, terms, weights, begin, end)
+    for i in range(begin, end):
+        term = terms[i]
         place = index.control[I_HEAD_USED]
         index.head[place, 0] = head_posting(index, term) + 1
         index.head[place, 1] = np.uint32(seq & 0xFFFFFFFF)
-        index.head_weights[place, 2] = weights[begin + i]
+        index.head_weights[place, 2] = weights[i]
         index.head[place, 3] = term
         index.control[I_HEAD_USED] = place + 1
         index.last[term, 0] = place + 1
-    messages.control[A_NEXT] = seq + 1
     return seq

@@ -180,27 +180,67 @@ def pack_terms(subscriptions, postings, policy, row, counters):
             pack_list(s, postings, policy.world, s.term_ids[at], policy.limits, counters)
 
 
+@helper
+def still_short(subscriptions, row, first_live, seq):
+    """Whether a buffer that underflowed still lacks entries; if the newest message has filled it, it is settled.
+
+    It stood in no calendar list since, so whatever else of its entries has expired goes first.
+    """
+    s = subscriptions
+    s.flag[row] &= ~F_PENDING
+    count = purge(s, row, seq, seq - first_live)
+    short = count < np.int64(s.u32[row, S_K])
+    if not short and s.u32[row, S_NEXT] == UNLINKED:
+        stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
+        link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, seq))
+    return short
+
+
+@helper
+def move_threshold(subscriptions, postings, policy, row, theta, counters):
+    """The threshold that a re-evaluation found, if it is another one."""
+    s = subscriptions
+    if theta != s.f32[row, S_THETA]:
+        set_threshold(s, postings, row, theta)
+        pack_terms(s, postings, policy, row, counters)
+
+
 @hot_routine
 def settle(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, trace, counters):
-    """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again.
-
-    They stood in no calendar list since, so whatever else of theirs has expired goes first.
-    """
+    """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again."""
     s = subscriptions
     for i in range(pending):
         row = scratch.pending[i]
-        s.flag[row] &= ~F_PENDING
-        count = purge(s, row, seq, seq - first_live)
-        if count < np.int64(s.u32[row, S_K]):
+        if still_short(s, row, first_live, seq):
             theta = fetch(s, messages, index, policy, scratch, row, first_live, seq, counters)
-            if theta != s.f32[row, S_THETA]:
-                set_threshold(s, postings, row, theta)
-                pack_terms(s, postings, policy, row, counters)
+            move_threshold(s, postings, policy, row, theta, counters)
             if trace.control[TRACE_ON]:
                 record_refill(s, trace, row)
-        elif s.u32[row, S_NEXT] == UNLINKED:
-            stamps = np.int64(s.u32[row, S_BUFFER]) * 4 + np.int64(s.u32[row, S_CAPACITY])
-            link(s.due, s.u32, row, oldest(s.buffer_u32, stamps, count, seq))
+
+
+@helper
+def arrive(subscriptions, postings, messages, policy, scratch, seq, state, counters):
+    """Disseminate one message and offer it to the buffers of those that it affects; how many."""
+    s = subscriptions
+    start = ticks()
+    counters[N_MESSAGES] += 1
+    begin, end = span_of(messages, seq)
+    place = messages.place[seq & SLOT_MASK]
+    found = filter_candidates(
+        s, postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
+        begin, end, counters,
+    )  # fmt: skip
+    filtered = ticks()
+    hits = verify(
+        s, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
+        begin, end, counters,
+    )  # fmt: skip
+    verified = ticks()
+    take_hits(s, postings, scratch, policy, hits, seq, state, counters)
+    counters[T_FILTER] += filtered - start
+    counters[T_VERIFY] += verified - filtered
+    counters[T_OFFER] += ticks() - verified
+    return hits
 
 
 @hot_kernel
@@ -223,27 +263,10 @@ def advance_shard(
             expire(s, scratch, message, state, counters)
         expired = ticks()
         counters[T_EXPIRE] += expired - start
-        offered = expired
         hits = 0
         if arrives:
-            counters[N_MESSAGES] += 1
-            begin, end = span_of(messages, seq)
-            place = messages.place[seq & SLOT_MASK]
-            found = filter_candidates(
-                s, postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
-                begin, end, counters,
-            )  # fmt: skip
-            filtered = ticks()
-            hits = verify(
-                s, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
-                begin, end, counters,
-            )  # fmt: skip
-            verified = ticks()
-            take_hits(s, postings, scratch, policy, hits, seq, state, counters)
-            offered = ticks()
-            counters[T_FILTER] += filtered - expired
-            counters[T_VERIFY] += verified - filtered
-            counters[T_OFFER] += offered - verified
+            hits = arrive(s, postings, messages, policy, scratch, seq, state, counters)
+        offered = ticks()
         settle(s, postings, messages, index, policy, scratch, state[2], live, seq, trace, counters)
         refilled = ticks()
         counters[T_REFILL] += refilled - offered
