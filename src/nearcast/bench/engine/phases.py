@@ -21,7 +21,8 @@ class Batches(NamedTuple):
     wall_s: float
     changes: int
     intake_us: float
-    counters: NDArray[np.int64]  # what this phase added
+    counters: NDArray[np.int64]  # what this phase added, over all shards
+    shards: int
     arrival: Micros  # of the slowest shard
     expiry: Micros
     work: Micros  # of all shards, arrival and expiry
@@ -31,7 +32,8 @@ class Batches(NamedTuple):
 class Singles(NamedTuple):
     """What each `publish` took, in microseconds."""
 
-    publish: Micros
+    publish: Micros  # on the wall
+    cpu: Micros  # of this thread: without what other processes took from it
     arrival: Micros  # of all shards, which then run one after the other
     expiry: Micros
     hits: NDArray[np.int64]
@@ -53,7 +55,7 @@ def run_batches(engine: RecordedEngine, tables: list[pa.Table], tick: Any) -> Ba
     times = logs[:, :, :2] * (nanoseconds_per_tick() / 1000)
     slowest = times.max(axis=0)
     return Batches(
-        wall, changes, engine.intake_ns / 1000 / messages, engine.counted() - before,
+        wall, changes, engine.intake_ns / 1000 / messages, engine.counted() - before, len(logs),
         slowest[:, 0], slowest[:, 1], times.sum(axis=(0, 2)), logs[:, :, 2].sum(axis=0),
     )  # fmt: skip
 
@@ -61,12 +63,13 @@ def run_batches(engine: RecordedEngine, tables: list[pa.Table], tick: Any) -> Ba
 def run_singles(engine: RecordedEngine, rows: list[dict[str, Any]], tick: Any) -> Singles:
     """Publish messages one by one."""
     engine.record()
-    publish = np.empty(len(rows))
+    publish, cpu = np.empty((2, len(rows)))
     for i, row in enumerate(rows):
-        start = time.perf_counter_ns()
+        start, cpu_start = time.perf_counter_ns(), time.thread_time_ns()
         engine.publish(row["text"], at=(row["x"], row["y"]), time=row["time"])
+        cpu[i] = (time.thread_time_ns() - cpu_start) / 1000
         publish[i] = (time.perf_counter_ns() - start) / 1000
         tick(1)
     logs = per_message(engine.steps or []).sum(axis=0)
     times = logs[:, :2] * (nanoseconds_per_tick() / 1000)
-    return Singles(publish, times[:, 0], times[:, 1], logs[:, 2])
+    return Singles(publish, cpu, times[:, 0], times[:, 1], logs[:, 2])

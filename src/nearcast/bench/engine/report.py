@@ -15,7 +15,7 @@ from nearcast.bench.engine.floor import Floor
 from nearcast.bench.engine.phases import Batches, Micros, Singles
 from nearcast.kernels import layout
 from nearcast.kernels.clock import nanoseconds_per_tick
-from nearcast.statistics import COUNTERS, STAGES
+from nearcast.statistics import COUNTERS, PER_SHARD, STAGES
 
 PER_MESSAGE = ("postings_seen", "verified", "affected", "refills")
 DIGITS = 5
@@ -57,26 +57,43 @@ def batch_numbers(batches: Batches) -> dict[str, Any]:
         "work_us": rounded(sum(stages.values())),
         **{name: rounded(batches.counters[COUNTERS[name]] / messages) for name in PER_MESSAGE},
         "changes_per_message": rounded(batches.changes / messages),
-        "counters": {name: int(batches.counters[at]) for name, at in COUNTERS.items()},
+        "counters": counts(batches),
     }
+
+
+def counts(batches: Batches) -> dict[str, int]:
+    """The engine's counters by their public names."""
+    numbers = {name: int(batches.counters[at]) for name, at in COUNTERS.items()}
+    return numbers | {name: numbers[name] // batches.shards for name in PER_SHARD}
 
 
 def single_numbers(singles: Singles) -> dict[str, Any]:
     """The latencies of single messages."""
     times = {"arrival_us": spread(singles.arrival), "expiry_us": spread(singles.expiry)}
-    return {"publish_us": spread(singles.publish), "singles": times}
+    return {"publish_us": spread(singles.publish), "publish_cpu_us": spread(singles.cpu), "singles": times}
 
 
 def floor_numbers(floor: Floor, batches: Batches, work_us: float) -> dict[str, Any]:
     """The floor, and how far above it the run was."""
     messages = len(batches.hits)
-    floor_us = float(floor.ticks.sum()) * nanoseconds_per_tick() / 1000 / messages
+    each = floor.ticks.sum(axis=0) * (nanoseconds_per_tick() / 1000)
+    floor_us = float(each.mean())
     return {
         "floor_us": rounded(floor_us),
         "floor_wall_us": rounded(floor.wall_s * 1e6 / messages),
         "ratio": rounded(work_us / floor_us),
+        "ratio_trimmed": rounded(trimmed_ratio(batches.work + batches.intake_us, each)),
         "ratio_wall": rounded(batches.wall_s / floor.wall_s),
     }
+
+
+def trimmed_ratio(work: Micros, floor: Micros) -> float:
+    """The ratio over the messages that are not among the slowest hundredth on either side.
+
+    A process that takes a core away in the midst of a message adds milliseconds to it, on one side only.
+    """
+    usual = (work <= np.quantile(work, 0.99)) & (floor <= np.quantile(floor, 0.99))
+    return float(work[usual].mean() / floor[usual].mean())
 
 
 def buffer_mean(engine: Any) -> float:
@@ -105,6 +122,7 @@ def single_samples(singles: Singles, first_seq: int) -> pa.Table:
         {
             "seq": np.arange(first_seq, first_seq + len(singles.hits)),
             "publish_us": singles.publish,
+            "publish_cpu_us": singles.cpu,
             "arrival_us": singles.arrival,
             "expiry_us": singles.expiry,
             "affected": singles.hits,

@@ -24,12 +24,14 @@ def measure(options: Options) -> report.Result:
     load_before = load()
     with steps.step("Generating the load"):
         made = prepare.make_load(options)
-    empty = resident()
+    memory = {"empty": resident()}
     with steps.step("Fitting the vocabulary"):
         engine = prepare.make_engine(options, made.workload)
+    memory["vocabulary"] = resident()
     fill_s = prepare.fill(engine, made.workload, options, steps)
+    memory["window"] = resident()
     registration = prepare.register(engine, made.subscriptions, steps)
-    registered = resident() - empty
+    memory["subscriptions"] = resident()
 
     copy = None
     if options.floor:
@@ -65,7 +67,7 @@ def measure(options: Options) -> report.Result:
         "fill_s": report.rounded(fill_s),
         "register_s": report.rounded(registration["seconds"]),
         "registration": registration,
-        **memory_numbers(engine, empty, registered),
+        **memory_numbers(engine, memory),
         "checked_lists": 2 * len(slots),
         "wrong_lists": len(wrong),
         "floor_wrong_lists": missed,
@@ -77,13 +79,14 @@ def measure(options: Options) -> report.Result:
     return report.Result(numbers, samples(batches, floor, singles, first), problems)
 
 
-def memory_numbers(engine: RecordedEngine, empty: int, registered: int) -> dict[str, Any]:
-    """Memory by what the system says, and by structure."""
+def memory_numbers(engine: RecordedEngine, after: dict[str, int]) -> dict[str, Any]:
+    """Memory by what the system says, step by step, and by what the structures add up to."""
     engine.record()  # lets go of the recording
-    grown = resident() - empty
+    after["messages"] = resident()
+    grown = {name: here - before for (name, here), before in zip(list(after.items())[1:], after.values(), strict=False)}
     return {
-        "bytes_per_subscription": report.rounded(grown / engine.subscriptions),
-        "memory_bytes": {"resident": grown, "resident_registered": registered, **accounted(engine)},
+        "bytes_per_subscription": report.rounded(sum(grown.values()) / engine.subscriptions),
+        "memory_bytes": {"resident": sum(grown.values()), "grown_with": grown, "accounted": accounted(engine)},
     }
 
 
