@@ -54,6 +54,9 @@ class MessageIndex(Protocol):
     def nbytes(self) -> int:
         """The memory that it takes."""
 
+    def check(self) -> None:
+        """Raise AssertionError if anything in it is not sound. Slow: for tests."""
+
 
 def create(name: Any, world: World) -> MessageIndex | None:
     """An empty index of that name; None for the one that is built in."""

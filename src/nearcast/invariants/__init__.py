@@ -14,7 +14,10 @@ from nearcast.invariants.tables import table_of
 def check(engine: Engine) -> None:
     """AssertionError with a sentence that says which structure is not sound, and where."""
     messages = window.live_messages(engine._messages)
-    window.check(messages, engine._messages, engine._index, len(engine.vocabulary))
+    if engine._other_index is None:
+        window.check(messages, engine._messages, engine._index, len(engine.vocabulary))
+    else:
+        engine._other_index.check()
     for number, shard in enumerate(engine._shards):
         try:
             table = table_of(shard.subscriptions)

@@ -50,8 +50,8 @@ def begin_step(subscriptions, postings, messages, policy, scratch, counters, exp
 
 @hot_kernel
 def take_found(subscriptions, postings, policy, scratch, row, found, theta, live, seq, counters, trace):
-    """Load what a search found for one subscription: `found` messages in `scratch.found_*`, all that score theta or
-    more.
+    """Load what a search found for one subscription: `found` messages in `scratch.found_*`, all that score at
+    least theta.
 
     If its buffer has been filled by arrivals in the meantime, the answer is not needed.
     """
