@@ -20,9 +20,9 @@ from nearcast.shard import Shard
 TINY = ["--subscriptions", "600", "--window", "0.5k", "--messages", "700", "--singles", "60", "--check", "50"]
 SPREADS = ("arrival_us", "expiry_us", "publish_us", "publish_cpu_us")
 PLAIN = (
-    "messages_per_s", "floor_us", "floor_wall_us", "ratio", "ratio_trimmed", "register_s", "fill_s", "refills", "verified",
+    "messages_per_s", "floor_us", "floor_wall_us", "ratio", "ratio_trimmed", "register_s", "fill_s", "refills",
     "bytes_per_subscription", "buffer_mean", "postings_seen", "affected", "changes_per_message", "checked_lists",
-    "wrong_lists", "ratio_wall",
+    "wrong_lists", "ratio_wall", "verified",
 )  # fmt: skip
 
 
