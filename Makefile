@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 INSTALL := $(PIP) install --require-hashes --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
+# One process a core; ARGS="-n 0" runs the tests in one, for a debugger.
+WORKERS := -n auto --dist worksteal
 ARGS ?=
 
 # Each lane keeps its kernels in a directory of its own, keyed by their sources and its setting (kernels/cache.py). One
@@ -27,11 +29,11 @@ test: warmup test-nojit test-bounds test-jit ## The whole suite, after a small p
 
 test-jit: $(VENV)/.test ## The whole suite; ARGS="-k buffers" for a part of it
 	@echo "== tests, kernels compiled =="
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(WORKERS) $(ARGS)
 
 test-nojit: $(VENV)/.test ## The marked tests as plain Python: for coverage and for debugging
 	@echo "== the marked tests, kernels as plain Python =="
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m lanes --hypothesis-profile=lanes $(ARGS)
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) $(WORKERS) -m lanes --hypothesis-profile=lanes $(ARGS)
 
 test-bounds: $(VENV)/.test ## The marked tests with every index of every kernel checked
 	@echo "== the marked tests, every array index checked =="

@@ -45,6 +45,37 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     ]
 
 
+COUNTED = {"operations": 0, "worlds": 0}
+"""Of the random streams: what this process has done, and in the end all workers together."""
+
+
+@pytest.fixture
+def counted() -> dict[str, int]:
+    return COUNTED
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands over what it has counted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["counted"] = COUNTED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """A worker is done."""
+    for name, count in getattr(node, "workeroutput", {}).get("counted", {}).items():
+        COUNTED[name] += count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many random operations there were."""
+    if COUNTED["worlds"]:
+        terminalreporter.write_line(
+            f"random streams: {COUNTED['operations']} operations in {COUNTED['worlds']} worlds, "
+            "each operation compared with the reference"
+        )
+
+
 @pytest.fixture
 def seed() -> int:
     """The seed of this run; printed here so that a failure shows it."""

@@ -49,7 +49,10 @@ class Operation(NamedTuple):
 
 
 class World:
-    """Settings of one engine and the source of its operations. `refusals` mixes in operations that must be refused."""
+    """Settings of one engine and the source of its operations. `refusals` mixes in operations that must be refused.
+
+    `crowded` says whether the world is crowded, or by how many subscriptions; None leaves it to chance.
+    """
 
     def __init__(self, seed, refusals=True, crowded=None):
         rng = self.rng = random.Random(seed)
@@ -70,6 +73,8 @@ class World:
         self.texts = [self._fresh_text() for _ in range(6)]
         self.corpus = [self._fresh_text() for _ in range(30)] if rng.random() < 0.5 else None
         self.subscriptions = rng.choice((150, 250, 400) if self.crowded else (1, 5, 12, 25, 40))
+        if crowded is not None and crowded > 1:
+            self.subscriptions = crowded
         self.ks = rng.choice(((1,), (1, 2, 3), (2, 5, 8), (20,), (1, 5, 30, 250, 1000)))
         self.alphas = rng.choice(((0,), (1,), (0.5,), (0, 1, 0.5), None))
         self.time = rng.choice((0, -5000, 1_700_000_000_000))
@@ -85,7 +90,7 @@ class World:
         draw = self.rng.random()
         missing = self.subscriptions - len(ids)
         if self.crowded and missing > 30 and draw > 0.6:
-            return self._subscribe_many(ids, 60)
+            return self._subscribe_many(ids, self.rng.choice((60, missing)))
         if self.refusals and draw < 0.02:
             return self._refused(ids)
         if draw < 0.05:

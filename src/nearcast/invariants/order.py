@@ -104,7 +104,20 @@ def check_cells(members: Members, p: Postings, rows: Array, space: Space) -> Non
     least = np.where(steep, least, np.float32(-1.0))
     require(box[:, at.D_SPATIAL] <= least, "row {} meets its threshold where its cell is skipped", members.owner)
     if space.world.radius == 0.0:
-        x, y = members.points[:, 0], members.points[:, 1]
-        edge = np.min([x - box[:, 0], box[:, 3] - x, y - box[:, 1], box[:, 4] - y], axis=0)
         inner = p.paper[at.P_INNER, members.at]
-        require(inner <= edge + slack, "row {} is nearer to its cell's boundary than {}", members.owner, inner)
+        near = edge_distance(space, members.points, box)
+        require(inner <= near + slack, "row {} is nearer to its cell's boundary than {}", members.owner, inner)
+
+
+def edge_distance(space: Space, points: Array, box: Array) -> Array:
+    """From each point of a plane to its box's nearest edge; the plane's own border is none, as nothing is behind it."""
+    world = space.world
+    width, height = np.float32(world.xmax - world.xmin), np.float32(world.ymax - world.ymin)
+    edges = [
+        np.where(box[:, 0] > 0.0, points[:, 0] - box[:, 0], np.inf),
+        np.where(box[:, 1] > 0.0, points[:, 1] - box[:, 1], np.inf),
+        np.where(box[:, 3] < width, box[:, 3] - points[:, 0], np.inf),
+        np.where(box[:, 4] < height, box[:, 4] - points[:, 1], np.inf),
+    ]
+    nearest: Array = np.min(edges, axis=0)
+    return nearest

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearcast.bench.engine.recording import RecordedEngine, per_message
+from nearcast.bench.engine.recording import RecordedEngine, per_message, work_ns
 from nearcast.kernels.clock import nanoseconds_per_tick
 
 Micros = NDArray[np.float64]
@@ -21,6 +21,7 @@ class Batches(NamedTuple):
     wall_s: float
     changes: int
     intake_us: float
+    shards_us: float  # all shards' work
     counters: NDArray[np.int64]  # what this phase added, over all shards
     shards: int
     arrival: Micros  # of the slowest shard
@@ -51,11 +52,14 @@ def run_batches(engine: RecordedEngine, tables: list[pa.Table], tick: Any) -> Ba
         wall += time.perf_counter() - start
         changes += result.num_rows
         tick(table.num_rows)
-    logs = per_message(engine.steps or [])
+    steps = engine.steps or []
+    logs = per_message(steps)
+    ticks = np.array([[log[:, :2].sum() for log in step.logs] for step in steps])
+    shards_us = work_ns(ticks, np.array([step.cpu_ns for step in steps])) / 1000 / messages
     times = logs[:, :, :2] * (nanoseconds_per_tick() / 1000)
     slowest = times.max(axis=0)
     return Batches(
-        wall, changes, engine.intake_ns / 1000 / messages, engine.counted() - before, len(logs),
+        wall, changes, engine.intake_ns / 1000 / messages, shards_us, engine.counted() - before, len(logs),
         slowest[:, 0], slowest[:, 1], times.sum(axis=(0, 2)), logs[:, :, 2].sum(axis=0),
     )  # fmt: skip
 

@@ -54,7 +54,8 @@ def batch_numbers(batches: Batches) -> dict[str, Any]:
         "arrival_us": spread(batches.arrival),
         "expiry_us": spread(batches.expiry),
         "stages_us": {name: rounded(value) for name, value in stages.items()},
-        "work_us": rounded(sum(stages.values())),
+        "work_us": rounded(batches.shards_us + batches.intake_us),
+        "disturbed_us": rounded(max(0.0, float(batches.work.mean()) - batches.shards_us)),
         **{name: rounded(batches.counters[COUNTERS[name]] / messages) for name in PER_MESSAGE},
         "changes_per_message": rounded(batches.changes / messages),
         "counters": counts(batches),
@@ -76,24 +77,15 @@ def single_numbers(singles: Singles) -> dict[str, Any]:
 def floor_numbers(floor: Floor, batches: Batches, work_us: float) -> dict[str, Any]:
     """The floor, and how far above it the run was."""
     messages = len(batches.hits)
-    each = floor.ticks.sum(axis=0) * (nanoseconds_per_tick() / 1000)
-    floor_us = float(each.mean())
+    floor_us = floor.work_ns / 1000 / messages
+    measured_us = float(floor.ticks.sum()) * nanoseconds_per_tick() / 1000 / messages
     return {
         "floor_us": rounded(floor_us),
         "floor_wall_us": rounded(floor.wall_s * 1e6 / messages),
         "ratio": rounded(work_us / floor_us),
-        "ratio_trimmed": rounded(trimmed_ratio(batches.work + batches.intake_us, each)),
         "ratio_wall": rounded(batches.wall_s / floor.wall_s),
+        "floor_disturbed_us": rounded(max(0.0, measured_us - floor_us)),
     }
-
-
-def trimmed_ratio(work: Micros, floor: Micros) -> float:
-    """The ratio over the messages that are not among the slowest hundredth on either side.
-
-    A process that takes a core away in the midst of a message adds milliseconds to it, on one side only.
-    """
-    usual = (work <= np.quantile(work, 0.99)) & (floor <= np.quantile(floor, 0.99))
-    return float(work[usual].mean() / floor[usual].mean())
 
 
 def buffer_mean(engine: Any) -> float:
