@@ -63,7 +63,10 @@ class Engine(Frontend):
         self._arenas = state.Arenas()
         self._messages = state.messages_state(self._arenas)
         self._index = state.index_state(self._arenas, self.tuning.head_messages, self.tuning.segment_messages)
-        self._shards = [stepwise.make_shard(self._messages, self._index, self._other_index) for _ in range(threads)]
+        by_paper = self.tuning.order == "paper"
+        self._shards = [
+            stepwise.make_shard(self._messages, self._index, self._other_index, by_paper) for _ in range(threads)
+        ]
         self._trimmer = Trimmer(self._messages, self._index, self._arenas, [shard.arenas for shard in self._shards])
         self._planner = Planner(space, self.tuning)
         self._sharding = Sharding(threads)

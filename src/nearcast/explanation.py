@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from nearcast.bounds import best_of_range, lengths, maxwt, wtsum
 from nearcast.kernels import layout as at
 from nearcast.kernels.brute import score_parts
+from nearcast.kernels.compact import GRID_ERROR, LINES, NEEDS, SHARE
+from nearcast.kernels.geometry import World
 from nearcast.kernels.layout import BLOCK, Messages, Policy, Postings, Subscriptions
 from nearcast.kernels.postings import T_ID, T_PLACE
-from nearcast.kernels.signatures import GOLDEN
+from nearcast.kernels.signatures import GOLDEN, PRINTS
 from nearcast.space import Space
 
 Vector = tuple[NDArray[np.uint32], NDArray[np.float32]]
@@ -128,6 +130,8 @@ NOW = {
     "{best:.6g}, the threshold is {least:.6g}",
     "spatial": "its cell's distance rejects it: even with all words in common it can score at most {best:.6g}, the "
     "threshold is {least:.6g}",
+    "signature": "the words that it may have in common after {word!r} bring too little: with them the score is at most "
+    "{best:.6g}, the threshold is {least:.6g}",
     "score": "verification rejects it: it scores {best:.6g}, the threshold is {least:.6g}",
 }
 PASSED = "passed"
@@ -155,12 +159,14 @@ class Message(NamedTuple):
     """A message as it stands in the window, with what is left of its vector from each word on."""
 
     point: NDArray[np.float32]
+    grid: NDArray[np.float64]  # the same in grid steps (see `kernels.compact`)
     terms: NDArray[np.uint32]
     weights: NDArray[np.float32]
     total: NDArray[np.float64]  # wtsum
     most: NDArray[np.float64]  # maxwt
     length: NDArray[np.float64]
-    signature: NDArray[np.int64]
+    prints: NDArray[np.int64]  # its words' fingerprints
+    light: NDArray[np.bool_]  # words of little weight (see `kernels.disseminate.read_words`)
 
 
 def verdicts(state: State, row: int, seq: int) -> list[Verdict]:
@@ -169,9 +175,12 @@ def verdicts(state: State, row: int, seq: int) -> list[Verdict]:
     slot = seq & at.SLOT_MASK
     theirs = state.messages.terms[span_of(state.messages, slot)]
     point, weights = state.messages.place[slot, :3].astype(np.float32), theirs[:, 1].copy().view(np.float32)
-    bits = 1 << ((theirs[:, 0].astype(np.int64) * GOLDEN & 0xFFFFFFFF) >> 27)  # see `short_bit`
-    signature = np.append(np.bitwise_or.accumulate(bits[::-1])[::-1], 0)
-    message = Message(point, theirs[:, 0], weights, wtsum(weights), maxwt(weights), lengths(weights), signature)
+    world = state.policy.world
+    grid = (state.messages.place[slot, :3] + world.radius) / grid_step_of(world)
+    prints = (theirs[:, 0].astype(np.int64) * GOLDEN & 0xFFFFFFFF) >> 24
+    light = 2.0 * len(weights) * weights.astype(np.float64) ** 2 < 1.0
+    tails = wtsum(weights), maxwt(weights), lengths(weights)
+    message = Message(point, grid, theirs[:, 0], weights, *tails, prints, light)
     _, mine, yours = np.intersect1d(own[:, T_ID], message.terms, assume_unique=True, return_indices=True)
     pairs = zip(own[mine[::-1], T_PLACE].tolist(), yours[::-1].tolist(), strict=True)
     return [judge(state, message, row, place, j) for place, j in pairs]
@@ -218,7 +227,7 @@ def judge(state: State, message: Message, row: int, place: int, j: int) -> Verdi
 
 
 def judge_cell(state: State, message: Message, posting: Posting) -> tuple[Verdict | None, float, float]:
-    """In the paper's order: its cell, its group and the rest of the group; with the outer and the inner distance."""
+    """In the paper's order: its cell, its group and the rest of the group; outer and inner distance, in MaxDist."""
     p, on, slack = state.postings, state.policy.switches, state.policy.slack
     head, place, term = posting.head, posting.place, int(message.terms[posting.j])
     first = int(head[at.L_ROWS])
@@ -226,16 +235,17 @@ def judge_cell(state: State, message: Message, posting: Posting) -> tuple[Verdic
     groups = p.rows_u32[rows : rows + int(head[at.L_GROUPS])]
     group = int(np.searchsorted(groups[:, at.G_FIRST], place, side="right")) - 1
     cell = first + int(np.searchsorted(p.rows_u32[first:rows, at.D_END], group, side="right"))
+    max_dist = state.policy.world.max_dist
     outer = chord_to(p.rows_f32[cell, at.D_BOX : at.D_BOX + 6], message.point) if on[at.W_OUTER] else 0.0
-    to_border = float(p.paper[at.P_INNER, posting.at])
-    inner = to_border if on[at.W_INNER] and outer > state.policy.margin else 0.0
-    near = similarity(state, outer)
+    inner = float(p.paper[at.P_INNER, posting.at]) if on[at.W_INNER] and outer > state.policy.margin else 0.0
+    outer, inner = outer / max_dist, inner / max_dist
+    near = max(0.0, 1.0 - outer)
     least = float(p.rows_f32[cell, at.D_SPATIAL])
     if on[at.W_CELL] and near + slack < least:
         return Verdict(term, "cell", near, least), outer, inner
     stats = [("group", on[at.W_GROUP], p.rows_f32[rows + group])]
     if place // BLOCK * BLOCK >= groups[group, at.G_FIRST]:
-        stats.append(("early", on[at.W_EARLY], p.block[posting.at // BLOCK]))
+        stats.append(("early", on[at.W_EARLY], p.suffix[posting.at // BLOCK]))
     for rule, active, row in stats:
         best = best_of_group(row, near, message, posting.j, bool(on[at.W_LENGTH]))
         if active and best + slack < row[at.G_THETA]:
@@ -255,53 +265,122 @@ def best_of_group(row: NDArray[Any], ssim: float, message: Message, j: int, by_l
 def judge_blocks(state: State, message: Message, posting: Posting) -> Verdict | None:
     """In our order: the header of its run of 32 blocks, then of its block (see `kernels.layout`)."""
     p, on, j = state.postings, state.policy.switches, posting.j
-    headers = [("block", on[at.W_GROUP], p.block[posting.at // BLOCK])]
+    headers = [("block", on[at.W_GROUP], p.block[posting.at // at.CELL, :, posting.at // BLOCK % BLOCK])]
     if posting.head[at.L_CAPACITY] >= at.CELL:
         headers.insert(0, ("run", on[at.W_CELL], p.cell[posting.at // at.CELL]))
     for rule, active, row in headers:
-        chord = chord_to(row[at.K_BOX : at.K_BOX + 6], message.point) if on[at.W_OUTER] else 0.0
-        brought = float(row[at.K_TASTE]) * float(message.weights[j]) + float(row[at.K_REST]) * float(
-            message.length[j + 1]
-        )
-        asked = float(row[at.K_NEED]) + float(row[at.K_FAR]) * min(chord, state.policy.world.max_dist)
+        reach = reach_of(state, chord_to(row[at.K_BOX : at.K_BOX + 6], message.grid)) if on[at.W_OUTER] else 0.0
+        rest = min(float(message.length[j + 1]), few(float(row[at.K_LATER]), message, j))
+        brought = float(row[at.K_TASTE]) * float(message.weights[j]) + float(row[at.K_REST]) * rest
+        asked = float(row[at.K_NEED]) + float(row[at.K_FAR]) * reach
         if active and on[at.W_LENGTH] and brought + state.policy.slack < asked:
             return Verdict(int(message.terms[j]), rule, brought, asked)
     return None
 
 
+class Bound(NamedTuple):
+    """What a posting's codes stand for (see `kernels.compact`)."""
+
+    taste: float
+    rest: float
+    need: float
+    far: float
+    grid: NDArray[np.float64]
+    after: int
+    prints: list[int]
+
+    @classmethod
+    def of(cls, p: Postings, place: int) -> Bound:
+        """Read one posting."""
+        block, lane = divmod(place, BLOCK)
+        eights, halves = p.eights[block, lane::BLOCK], p.halves[block, lane::BLOCK]
+        taste, rest, far, after = (
+            int(eights[column // BLOCK]) for column in (at.Q_TASTE, at.Q_REST, at.Q_FAR, at.Q_LATER)
+        )
+        grid = halves[at.H_X // BLOCK : at.H_X // BLOCK + 3].astype(np.float64)
+        need = int(halves[at.H_NEED // BLOCK]) / NEEDS - 1.0
+        prints = int(p.words[block, at.O_LATER + lane])
+        return cls(
+            taste / SHARE, rest / SHARE, need, far / SHARE, grid, after, [prints >> 8 * i & 255 for i in range(4)]
+        )
+
+
+Test = tuple[str, bool, float, float]
+"""A rule, whether it is on, the least distance in MaxDist and the most that text can bring to the score by it."""
+
+
 def judge_alone(state: State, message: Message, posting: Posting, outer: float, inner: float) -> Verdict:
     """The tests that each posting makes by itself, with what its cell says about distance."""
     p, on = state.postings, state.policy.switches
-    j, alpha = posting.j, posting.alpha
-    term, weight = int(message.terms[j]), float(message.weights[j])
-    block, lane = divmod(posting.at, at.BLOCK)
-    bound = p.bound[block, :, lane].astype(np.float64)
-    after, most_after = (float(value) for value in p.paper[[at.P_SUM, at.P_MAX], posting.at])
-    near = similarity(state, outer + inner)
-    own = bound[at.B_TASTE]
-    more = bound[at.B_REST] if int(p.later[block, at.B_LATER, lane]) & int(message.signature[j + 1]) else 0.0
-    by_length = own * weight + more * message.length[j + 1]
-    by_prefix = message.most[j] * (own + (1.0 - alpha) * after)
-    unseen = min(after * message.most[j + 1], message.total[j + 1] * most_after)
-    by_unseen = own * weight + (1.0 - alpha) * unseen
-    tests = [("prefix", on[at.W_PREFIX], near, by_prefix), ("unseen", on[at.W_UNSEEN], near, by_unseen)]
+    bound = Bound.of(p, posting.at)
+    term = int(message.terms[posting.j])
+    tests = []
+    if p.paper.size:
+        tests = judge_by_keywords(state, message, posting, bound, outer + inner)
     if on[at.W_LENGTH]:
-        chord = float(np.linalg.norm(bound[at.B_X : at.B_X + 3] - message.point)) if on[at.W_POINT] else 0.0
-        nearer = similarity(state, max(chord, outer))
-        tests[:0] = [("length", True, 1.0, by_length), ("point", True, nearer, by_length)]
+        chord = float(np.linalg.norm(bound.grid - message.grid)) if on[at.W_POINT] else 0.0
+        tests[:0] = judge_by_length(state, message, posting.j, bound, max(reach_of(state, chord), outer))
     else:
-        tests[:0] = [("spatial", True, near, 1.0 - alpha)]
-    best = 0.0
-    for rule, active, ssim, text in tests:
-        best = alpha * ssim + float(text)
-        if active and best + state.policy.slack < posting.theta:
-            return Verdict(term, rule, best, posting.theta)
-    return Verdict(term, PASSED, best, posting.theta)
+        tests.insert(0, ("spatial", True, outer + inner, 1.0 - bound.far))
+    best, least = 0.0, bound.need + posting.alpha
+    for rule, active, reach, text in tests:
+        best = text + posting.alpha - bound.far * min(reach, 1.0)
+        if active and best + state.policy.slack < least:
+            return Verdict(term, rule, best, least)
+    return Verdict(term, PASSED, best, least)
 
 
-def similarity(state: State, distance: float) -> float:
-    """SSim at a distance."""
-    return max(0.0, 1.0 - distance / state.policy.world.max_dist)
+def judge_by_length(state: State, message: Message, j: int, bound: Bound, reach: float) -> list[Test]:
+    """Our own rules: the first test, and the second look at those that may have a later keyword in common."""
+    own = bound.taste * float(message.weights[j])
+    after = slice(j + 1, None)
+    squares = message.weights[after].astype(np.float64) ** 2
+    bits, light = message.prints[after] >> 3, message.light[after]
+    most = min(float(message.length[j + 1]), few(bound.after, message, j))
+    if bound.after <= PRINTS:
+        common = np.isin(bits, [each >> 3 for each in bound.prints])
+        if not common.any():
+            most = 0.0
+        elif not (common & ~light).any():
+            most = min(most, math.sqrt(squares[light].sum()))
+    elif light.all():
+        most = min(most, math.sqrt(squares.sum()))
+    text = own + bound.rest * most
+    tests: list[Test] = [("length", True, 0.0, text), ("point", True, reach, text)]
+    if bound.after in range(1, PRINTS + 1):
+        shared = sum(float(squares[message.prints[after] == each].sum()) for each in bound.prints[: bound.after])
+        tests.append(
+            ("signature", bool(state.policy.switches[at.W_SIGNATURE]), reach, own + bound.rest * math.sqrt(shared))
+        )
+    return tests
+
+
+def judge_by_keywords(state: State, message: Message, posting: Posting, bound: Bound, reach: float) -> list[Test]:
+    """The paper's rules for single postings (5.1)."""
+    p, on, j = state.postings, state.policy.switches, posting.j
+    share = 1.0 - bound.far
+    after, most_after = (float(value) for value in p.paper[[at.P_SUM, at.P_MAX], posting.at])
+    by_prefix = float(message.most[j]) * (bound.taste + share * after)
+    unseen = min(after * float(message.most[j + 1]), float(message.total[j + 1]) * most_after)
+    by_unseen = bound.taste * float(message.weights[j]) + share * unseen
+    return [("prefix", bool(on[at.W_PREFIX]), reach, by_prefix), ("unseen", bool(on[at.W_UNSEEN]), reach, by_unseen)]
+
+
+def few(after: float, message: Message, j: int) -> float:
+    """The most that `after` of the message's words after j can be long (see `kernels.visit.rest_of_few`)."""
+    return 0.5 * (1.0 + after) * float(message.most[j + 1])
+
+
+def grid_step_of(world: World) -> float:
+    """The distance between two grid lines (see `kernels.compact.grid_step`)."""
+    side = 2.0 * world.radius if world.radius > 0.0 else max(world.xmax - world.xmin, world.ymax - world.ymin)
+    return side / LINES
+
+
+def reach_of(state: State, steps: float) -> float:
+    """The least distance, in MaxDist, that so many grid steps stand for."""
+    world = state.policy.world
+    return min(1.0, max(0.0, steps - float(GRID_ERROR)) * grid_step_of(world) / world.max_dist)
 
 
 def chord_to(box: NDArray[Any], point: NDArray[Any]) -> float:

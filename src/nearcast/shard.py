@@ -29,12 +29,12 @@ MANY = 1000
 class Shard:
     """The thin side of the shard kernels: arrays in, arrays out."""
 
-    def __init__(self, messages: Messages, index: MessageIndex) -> None:
+    def __init__(self, messages: Messages, index: MessageIndex, by_paper: bool) -> None:
         self.arenas = state.Arenas()
         self.messages = messages
         self.index = index
         self.subscriptions = state.subscriptions_state(self.arenas)
-        self.postings = state.postings_state(self.arenas)
+        self.postings = state.postings_state(self.arenas, by_paper)
         self.scratch = state.scratch_state(self.arenas)
         self.out = state.changes_state(self.arenas)
         self.slot_of_row = self.arenas.take("slots", np.uint32, state.ROWS)
@@ -50,11 +50,13 @@ class Shard:
     def bytes(self) -> int:
         """Memory of subscriptions, buffers and their index."""
         control = self.subscriptions.control
-        rows = int(control[layout.C_ROWS]) * (64 + 4 + 4 + 1 + 4)
+        rows = int(control[layout.C_ROWS]) * (64 + 4 + 1 + 4)
         buffers = int(control[layout.C_BUFFER_USED]) * 16
         terms = int(control[layout.C_TERMS_USED]) * 16
-        postings = int(control[layout.C_POSTINGS_USED]) * (7 * 4 + 3 * 4 + 4 + 1)
-        return rows + buffers + terms + postings + int(control[layout.C_DIRECTORY_USED]) * 64
+        postings = int(control[layout.C_POSTINGS_USED]) * (16 + 4 + layout.K_SIZE * 4 // layout.BLOCK)
+        if self.postings.paper.size:
+            postings += int(control[layout.C_POSTINGS_USED]) * (3 * 4 + 1) + int(control[layout.C_DIRECTORY_USED]) * 64
+        return rows + buffers + terms + postings
 
     def advance(self, policy: Policy, first_seq: int, first_live: Array, arrives: bool) -> Part:
         """Let messages arrive and expire (see `kernels.shard.advance_shard`)."""

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nearcast.kernels import layout
+from nearcast.kernels.compact import VALUES
 from nearcast.kernels.layout import (
     BLOCK,
+    BLOCK_BYTES,
     C_SIZE,
     CELL,
-    CHUNK,
     POSTING_RING,
     RUN_RING,
     SLOT_MASK,
@@ -41,6 +42,8 @@ TERMS = 1 << 27
 PLACES = 1 << 30
 """Postings a shard can hold."""
 HEAD_POSTINGS = 1 << 26
+PIECES = PLACES // BLOCK * 3
+"""Each block of postings once, or where the paper's groups cut it, thrice."""
 
 Array = NDArray[Any]
 
@@ -98,29 +101,36 @@ def subscriptions_state(arenas: Arenas) -> Subscriptions:
         buffer_u32=arenas.view("buffers", np.uint32, 1 << 34),
         buffer_u16=arenas.view("buffers", np.uint16, 1 << 35),
         due=arenas.take("due", np.uint32, SLOTS),
-        seen=arenas.take("seen", np.uint32, ROWS),
         flag=arenas.take("flag", np.uint8, ROWS),
         control=control,
         free=np.zeros((2, 128), np.uint32),
     )
 
 
-def postings_state(arenas: Arenas) -> Postings:
-    """The subscription index of one shard."""
+def postings_state(arenas: Arenas, by_paper: bool) -> Postings:
+    """The subscription index of one shard. What only the paper's order of lists needs is empty in ours."""
+    directory = np.zeros((0, 16), np.float32)
+    if by_paper:
+        directory = arenas.take("directory", np.float32, PLACES // BLOCK, 16)
     lists = arenas.take("lists", np.uint32, TERMS, 8)
     return Postings(
         lists=lists,
         starts=lists[:, layout.L_START],
-        bound=arenas.take("bound", np.float32, PLACES // BLOCK, 8, BLOCK),
-        later=arenas.view("bound", np.uint32, PLACES // BLOCK, 8, BLOCK),
-        bound_flat=arenas.by_name["bound"].array,
-        paper=arenas.take("paper", np.float32, 3, PLACES),
+        eights=arenas.take("compact", np.uint8, PLACES // BLOCK, BLOCK_BYTES),
+        halves=arenas.view("compact", np.uint16, PLACES // BLOCK, BLOCK_BYTES // 2),
+        words=arenas.view("compact", np.uint32, PLACES // BLOCK, BLOCK_BYTES // 4),
+        words_flat=arenas.view("compact", np.uint32, PLACES * BLOCK_BYTES // BLOCK // 4),
         owner=arenas.take("owner", np.uint32, PLACES),
-        block=arenas.take("block", np.float32, PLACES // BLOCK, 16),
+        block=arenas.take("block", np.float32, PLACES // CELL, layout.K_SIZE, BLOCK),
+        block_flat=arenas.by_name["block"].array,
         cell=arenas.take("cell", np.float32, PLACES // CELL, 16),
-        rows_f32=arenas.take("directory", np.float32, PLACES // BLOCK, 16),
-        rows_u32=arenas.view("directory", np.uint32, PLACES // BLOCK, 16),
+        cell_flat=arenas.by_name["cell"].array,
+        paper=arenas.take("paper", np.float32, 3, PLACES) if by_paper else np.zeros((3, 0), np.float32),
+        suffix=arenas.take("suffix", np.float32, PLACES // BLOCK, 8) if by_paper else np.zeros((0, 8), np.float32),
+        rows_f32=directory,
+        rows_u32=directory.view(np.uint32),
         free=np.zeros((2, 40), np.uint32),
+        values=np.zeros(VALUES, np.float32),
     )
 
 
@@ -159,14 +169,14 @@ def index_state(arenas: Arenas, head_messages: int, segment_messages: int) -> Me
 
 def scratch_state(arenas: Arenas) -> Scratch:
     """Working room of one shard."""
-    mask = np.zeros(CHUNK, np.uint8)
+    mask = np.zeros(BLOCK, np.uint8)
     score_bits = np.zeros(1, np.uint32)
     return Scratch(
-        ranges=arenas.take("ranges", np.int64, PLACES // BLOCK, 3),
-        distances=arenas.take("distances", np.float32, PLACES // BLOCK, 2),
+        pieces=arenas.take("pieces", np.int64, PIECES, 3),
+        distances=arenas.take("distances", np.float32, PIECES, 2),
         mask=mask,
         words=mask.view(np.uint64),
-        candidates=arenas.take("candidates", np.uint32, ROWS),
+        candidates=arenas.take("candidates", np.uint32, PLACES, 2),
         hit_rows=arenas.take("hit_rows", np.uint32, ROWS),
         hit_scores=arenas.take("hit_scores", np.float32, ROWS),
         due_rows=arenas.take("due_rows", np.uint32, ROWS),
@@ -185,10 +195,13 @@ def scratch_state(arenas: Arenas) -> Scratch:
         bits=np.zeros(MAX_SUBSCRIPTION_WORDS, np.uint64),
         short_bits=np.zeros(MAX_SUBSCRIPTION_WORDS, np.uint32),
         buckets=np.zeros(BUCKETS + 1, np.int64),
-        sight=np.zeros(6, np.float32),
-        tails=np.zeros((MAX_MESSAGE_WORDS + 1, 3), np.float32),
+        sight=np.zeros(layout.V_SIZE, np.float32),
         word_bits=np.zeros(MAX_MESSAGE_WORDS + 1, np.uint32),
-        word_keys=np.zeros((MAX_MESSAGE_WORDS, 6), np.float32),
+        print_heads=np.zeros(256, np.uint32),
+        print_next=np.zeros(MAX_MESSAGE_WORDS, np.uint32),
+        heavy_bits=np.zeros(MAX_MESSAGE_WORDS + 1, np.uint32),
+        word_keys=np.zeros((MAX_MESSAGE_WORDS, layout.M_SIZE), np.float32),
+        word_places=np.zeros(4 * MAX_MESSAGE_WORDS, np.uint32),
         state=np.zeros(3, np.int64),
         score_bits=score_bits,
         score=score_bits.view(np.float32),

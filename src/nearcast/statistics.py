@@ -30,6 +30,7 @@ COUNTERS = {
     "rejected_by_point": layout.N_POINT,
     "rejected_by_prefix": layout.N_PREFIX,
     "rejected_by_unseen": layout.N_UNSEEN,
+    "rejected_by_signature": layout.N_SIGNATURE,
     "repeated": layout.N_REPEATED,
     "verified": layout.N_VERIFIED,
     "affected": layout.N_AFFECTED,

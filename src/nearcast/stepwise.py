@@ -19,9 +19,11 @@ from nearcast.shard import MANY, Array, Columns, Part, Shard
 from nearcast.text import TermVectors
 
 
-def make_shard(messages: Messages, segments: Segments, index: MessageIndex | None) -> Shard:
+def make_shard(messages: Messages, segments: Segments, index: MessageIndex | None, by_paper: bool) -> Shard:
     """A shard that searches in `index`, or in the segments."""
-    return Shard(messages, segments) if index is None else SteppedShard(messages, segments, index)
+    if index is None:
+        return Shard(messages, segments, by_paper)
+    return SteppedShard(messages, segments, index, by_paper)
 
 
 def take_in(messages: Messages, index: MessageIndex, columns: MessageColumns, begin: int, end: int) -> None:
@@ -37,8 +39,8 @@ def take_in(messages: Messages, index: MessageIndex, columns: MessageColumns, be
 class SteppedShard(Shard):
     """A `Shard` in front of any message index. The segments in its state stay empty."""
 
-    def __init__(self, messages: Messages, segments: Segments, index: MessageIndex) -> None:
-        super().__init__(messages, segments)
+    def __init__(self, messages: Messages, segments: Segments, index: MessageIndex, by_paper: bool) -> None:
+        super().__init__(messages, segments, by_paper)
         self.searched = index
 
     def advance(self, policy: Policy, first_seq: int, first_live: Array, arrives: bool) -> Part:

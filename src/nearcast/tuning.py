@@ -14,7 +14,11 @@ from nearcast.kernels.layout import W_SIZE
 
 @dataclass(frozen=True)
 class Pruning:
-    """The pruning rules of the paper, and two of ours, each on or off. All on is fastest, and no result needs any."""
+    """The pruning rules of the paper, and three of ours, each on or off. All on is fastest, and no result needs any.
+
+    `early`, `prefix`, `unseen` and `inner` prune lists in the paper's order only (`Tuning.order`): in ours, `length`
+    and `signature` leave them too little to do to pay for their statistics (docs/paper-map.md).
+    """
 
     cell: bool = True  # cell-based pruning (5.2.3)
     group: bool = True  # whole-group skip (5.2.1)
@@ -25,6 +29,7 @@ class Pruning:
     inner: bool = True  # inner spatial bound, combined with the outer one (5.1.2)
     length: bool = True  # beyond the paper: Cauchy-Schwarz for the keywords still to come
     point: bool = True  # beyond the paper: the distance to the subscription itself, before verification
+    signature: bool = True  # beyond the paper: only later keywords that the signatures have in common count
 
     def switches(self) -> NDArray[np.uint8]:
         """One byte a rule, in the order of the W_* columns."""

@@ -249,9 +249,10 @@ ALONE = {
     "group": (("group", "outer"), "paper", 400),
     "early": (("early", "outer"), "paper", 400),
     "prefix": (("prefix",), "paper", 40),
-    "unseen": (("unseen",), "blocks", 40),
+    "unseen": (("unseen",), "paper", 40),
     "length": (("length",), "paper", 40),
     "point": (("point", "length"), "blocks", 40),
+    "signature": (("signature", "length"), "blocks", 40),
     "block": (("group", "length", "outer"), "blocks", 40),
 }
 COUNTED = {
@@ -262,6 +263,7 @@ COUNTED = {
     layout.N_UNSEEN: ("unseen",),
     layout.N_LENGTH: ("length",),
     layout.N_POINT: ("point",),
+    layout.N_SIGNATURE: ("signature",),
 }
 SETTINGS = {
     rule: Tuning(pruning=Pruning(**OFF | dict.fromkeys(on, True)), order=order, cell_limit=limit, alpha_groups=3)

@@ -120,7 +120,11 @@ def test_an_empty_log_saved_and_loaded():
     assert again.get(1).time == 5
 
 
-@pytest.mark.parametrize("payload", [object(), {1, 2}, {"n": b"bytes inside"}, "\ud800"], ids=repr)
+@pytest.mark.parametrize(
+    "payload",
+    [object(), {1, 2}, {"n": b"bytes inside"}, "\ud800"],
+    ids=["an object", "a set", "bytes", "half a letter"],
+)
 def test_a_payload_that_cannot_be_saved(payload):
     log = Envelopes()
     fill(log, range(3))

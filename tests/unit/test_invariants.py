@@ -9,6 +9,7 @@ import pytest
 from nearcast import invariants
 from nearcast.engine import Engine
 from nearcast.kernels import layout as at
+from nearcast.kernels.compact import DEAD
 from nearcast.model import last
 from nearcast.tuning import Tuning
 from support.streams import World
@@ -53,26 +54,27 @@ def test_a_sound_engine_passes(engine):
 
 
 @pytest.mark.parametrize(
-    ("row", "sentence"),
+    ("codes", "column", "sentence"),
     [
-        (at.B_TASTE, "taste is"),
-        (at.B_REST, "rest is"),
-        (at.B_NEED, "need is|belongs to nobody"),
-        (at.B_FAR, "far is"),
-        (at.B_X, "x is"),
-        (at.B_Z, "z is"),
-        (at.B_LATER, "signature of later terms"),
+        ("eights", at.Q_TASTE, "taste is"),
+        ("eights", at.Q_REST, "rest is"),
+        ("halves", at.H_NEED, "need is"),
+        ("eights", at.Q_FAR, "far is"),
+        ("halves", at.H_X, "x is"),
+        ("halves", at.H_Z, "z is"),
+        ("eights", at.Q_LATER, "number of later terms is"),
+        ("words", at.O_LATER, "fingerprint of later terms is"),
     ],
 )
-def test_a_wrong_posting_is_found(engine, row, sentence):
+def test_a_wrong_posting_is_found(engine, codes, column, sentence):
     postings = engine._shards[0].postings
     long = int(postings.lists[: len(engine.vocabulary), at.L_COUNT].argmax())
     start = int(postings.lists[long, at.L_START])
     for place in range(int(postings.lists[long, at.L_COUNT])):
-        block, lane = (start + place) // at.BLOCK, (start + place) % at.BLOCK
-        if postings.bound[block, at.B_NEED, lane] < np.inf:
+        block, lane = divmod(start + place, at.BLOCK)
+        if postings.halves[block, at.H_NEED + lane] != DEAD:
             break
-    postings.later[block, row, lane] ^= 0x00400000
+    getattr(postings, codes)[block, column + lane] ^= 1
     found(engine, sentence)
 
 
@@ -89,23 +91,23 @@ def test_a_dead_posting_that_can_be_met_is_found(engine):
     heads = postings.lists[: len(engine.vocabulary)]
     for term in np.flatnonzero(heads[:, at.L_CAPACITY] > at.BLOCK).tolist():
         places = int(heads[term, at.L_START]) + np.arange(int(heads[term, at.L_COUNT]))
-        need = postings.bound[places // at.BLOCK, at.B_NEED, places % at.BLOCK]
-        if (need == np.inf).any():
-            dead = int(places[need == np.inf][0])
-            postings.bound[dead // at.BLOCK, at.B_NEED, dead % at.BLOCK] = 0.5
+        need = postings.halves[places // at.BLOCK, at.H_NEED + places % at.BLOCK]
+        if (need == DEAD).any():
+            dead = int(places[need == DEAD][0])
+            postings.halves[dead // at.BLOCK, at.H_NEED + dead % at.BLOCK] = 100
             found(engine, "belongs to nobody")
             return
     raise AssertionError("the world has no dead posting")
 
 
-@pytest.mark.parametrize("column", [at.K_TASTE, at.K_REST, at.K_NEED, at.K_FAR, at.K_BOX, at.K_BOX + 3])
+@pytest.mark.parametrize("column", [at.K_TASTE, at.K_REST, at.K_NEED, at.K_FAR, at.K_BOX, at.K_BOX + 3, at.K_LATER])
 def test_a_header_that_is_too_narrow_is_found(column):
     engine = grown("blocks")
     postings = engine._shards[0].postings
     long = int(postings.lists[: len(engine.vocabulary), at.L_COUNT].argmax())
-    block = int(postings.lists[long, at.L_START]) // at.BLOCK
+    cell, place = divmod(int(postings.lists[long, at.L_START]), at.CELL)
     too_high = column in (at.K_NEED, at.K_FAR) or at.K_BOX <= column < at.K_BOX + 3
-    postings.block[block, column] = 1e30 if too_high else -1e30
+    postings.block[cell, column, place // at.BLOCK] = 1e30 if too_high else -1e30
     found(engine, "block of list .* (too low|too high|a box)")
 
 
@@ -120,7 +122,7 @@ def test_wrong_statistics_of_the_papers_order_are_found(where):
     if where == "group":
         postings.rows_f32[group, at.G_THETA] = 1e30
     elif where == "rest":
-        postings.block[int(head[at.L_START]) // at.BLOCK, at.G_MAX] = -1.0
+        postings.suffix[int(head[at.L_START]) // at.BLOCK, at.G_MAX] = -1.0
     elif where == "cell":
         postings.rows_f32[row, at.D_SPATIAL] = 1e30
     elif where == "box":

@@ -6,9 +6,13 @@ import numpy as np
 
 from nearcast.invariants.tables import Array, Table, require
 from nearcast.kernels import layout as at
+from nearcast.kernels.compact import DEAD, LINES, NEEDS, SHARE
 from nearcast.kernels.geometry import World
 from nearcast.kernels.layout import BLOCK, CELL, Postings
 from nearcast.shard import Shard
+
+ROUNDING = 1e-6
+"""Codes are decoded in float32."""
 
 
 def check(t: Table, shard: Shard, world: World, words: int) -> None:
@@ -27,16 +31,18 @@ def check(t: Table, shard: Shard, world: World, words: int) -> None:
     everything, lists = places_of(heads)
     require(members < 2, "posting {} of list {} belongs to two subscriptions", everything, lists)
     dead = members == 0
-    need = column(shard.postings.bound, at.B_NEED, everything)
+    need = column(shard.postings.halves, at.H_NEED, everything)
     sentence = "posting {} of list {} belongs to nobody and can be met, or to somebody and cannot"
-    require((need == np.inf) == dead, sentence, everything, lists)
+    require((need == DEAD) == dead, sentence, everything, lists)
     short = heads[lists, at.L_CAPACITY] <= BLOCK
     require(~(dead & short), "posting {} of the short list {} is dead", everything, lists)
     for term in np.flatnonzero((heads[:, at.L_CAPACITY] > BLOCK) & (heads[:, at.L_CELLS] == 0)).tolist():
         start, count, capacity = (int(heads[term, c]) for c in (at.L_START, at.L_COUNT, at.L_CAPACITY))
-        check_headers(shard.postings, shard.postings.block, BLOCK, start, count, f"block of list {term}")
+        here = np.arange(start, start + count)
+        of_block = shard.postings.block[here // CELL, :, here // BLOCK % BLOCK]
+        check_headers(shard.postings, of_block, here, f"block of list {term}")
         if capacity >= CELL:
-            check_headers(shard.postings, shard.postings.cell, CELL, start, count, f"cell of list {term}")
+            check_headers(shard.postings, shard.postings.cell[here // CELL], here, f"cell of list {term}")
 
 
 def check_heads(heads: Array) -> None:
@@ -61,59 +67,68 @@ def places_of(heads: Array) -> tuple[Array, Array]:
     return heads[lists, at.L_START] + offsets, lists
 
 
-def column(bound: Array, row: int, postings: Array) -> Array:
-    """One of the rows B_* of these postings."""
-    values: Array = bound[postings // BLOCK, row, postings % BLOCK]
+def column(codes: Array, first: int, postings: Array) -> Array:
+    """A column of these postings' blocks."""
+    values: Array = codes[postings // BLOCK, first + postings % BLOCK]
     return values
 
 
+def share_up(values: Array) -> Array:
+    """Codes of values in [0, 1], rounded up. A unit vector's length can be above 1 in the last bit."""
+    codes: Array = np.minimum(np.ceil(values * SHARE), SHARE)
+    return codes
+
+
 def check_postings(t: Table, to: Array, shard: Shard, world: World) -> None:
-    """Each posting says what its subscription's row says."""
+    """Each posting says what its subscription's row says, in codes that are rounded to the safe side."""
     s, p = shard.subscriptions, shard.postings
-    alpha, theta = s.f32[t.owner, at.S_ALPHA], s.f32[t.owner, at.S_THETA]
-    share = 1.0 - alpha.astype(np.float64)
+    alpha, theta = s.f32[t.owner, at.S_ALPHA].astype(np.float64), s.f32[t.owner, at.S_THETA].astype(np.float64)
     require(
         p.owner[to] == t.owner, "row {}: the posting of its term {} belongs to row {}", t.owner, t.term, p.owner[to]
     )
+    side = 2.0 * world.radius if world.radius > 0.0 else max(world.xmax - world.xmin, world.ymax - world.ymin)
+    lines = np.clip(np.floor((s.f64[t.owner, :3] + world.radius) / (side / LINES) + 0.5), 0, LINES)
     expected = {
-        "taste": (column(p.bound, at.B_TASTE, to), share * t.weight),
-        "rest": (column(p.bound, at.B_REST, to), share * np.sqrt(t.later_squares)),
-        "need": (column(p.bound, at.B_NEED, to), theta - alpha),
-        "far": (column(p.bound, at.B_FAR, to), alpha.astype(np.float64) / world.max_dist),
-        "x": (column(p.bound, at.B_X, to), s.f64[t.owner, 0]),
-        "y": (column(p.bound, at.B_Y, to), s.f64[t.owner, 1]),
-        "z": (column(p.bound, at.B_Z, to), s.f64[t.owner, 2]),
-        "sum of later weights": (p.paper[at.P_SUM, to], t.later_sum),
-        "greatest later weight": (p.paper[at.P_MAX, to], t.later_max),
+        "taste": (column(p.eights, at.Q_TASTE, to), share_up((1.0 - alpha) * t.weight)),
+        "rest": (column(p.eights, at.Q_REST, to), share_up((1.0 - alpha) * np.sqrt(t.later_squares))),
+        "need": (column(p.halves, at.H_NEED, to), np.floor((theta - alpha + 1.0) * NEEDS)),
+        "far": (column(p.eights, at.Q_FAR, to), np.floor(alpha * SHARE)),
+        "x": (column(p.halves, at.H_X, to), lines[:, 0]),
+        "y": (column(p.halves, at.H_Y, to), lines[:, 1]),
+        "z": (column(p.halves, at.H_Z, to), lines[:, 2]),
+        "number of later terms": (column(p.eights, at.Q_LATER, to), np.minimum(t.later_count, 255)),
+        "fingerprint of later terms": (column(p.words, at.O_LATER, to), t.later_prints),
     }
+    if p.paper.size:
+        expected["sum of later weights"] = (p.paper[at.P_SUM, to], t.later_sum.astype(np.float32))
+        expected["greatest later weight"] = (p.paper[at.P_MAX, to], t.later_max.astype(np.float32))
     for name, (got, want) in expected.items():
-        want = want.astype(np.float32)
         require(got == want, f"row {{}}, term {{}}: {name} is {{}}, not {{}}", t.owner, t.term, got, want)
-    require(
-        column(p.later, at.B_LATER, to) == t.later_bits,
-        "row {}, term {}: wrong signature of later terms",
-        t.owner,
-        t.term,
-    )
-    inner = p.paper[at.P_INNER, to]
-    require(
-        (inner >= 0) & (inner <= world.max_dist), "row {}, term {}: distance to boundary {}", t.owner, t.term, inner
-    )
+    if p.paper.size:
+        inner = p.paper[at.P_INNER, to]
+        sound = (inner >= 0) & (inner <= world.max_dist)
+        require(sound, "row {}, term {}: distance to boundary {}", t.owner, t.term, inner)
 
 
-def check_headers(p: Postings, header: Array, size: int, start: int, count: int, what: str) -> None:
-    """A header per `size` postings: greatest taste and rest, least need and far, and the box of the live ones."""
-    if count == 0:
-        return
-    here = np.arange(start, start + count)
-    rows = here // size
-    bound = p.bound[here // BLOCK, :, here % BLOCK].T
-    live = bound[at.B_NEED] < np.inf
-    for name, header_column, row in (("taste", at.K_TASTE, at.B_TASTE), ("rest", at.K_REST, at.B_REST)):
-        require(~live | (header[rows, header_column] >= bound[row]), f"the {what} at {{}} has a {name} too low", here)
-    for name, header_column, row in (("need", at.K_NEED, at.B_NEED), ("far", at.K_FAR, at.B_FAR)):
-        require(~live | (header[rows, header_column] <= bound[row]), f"the {what} at {{}} has a {name} too high", here)
+def check_headers(p: Postings, header: Array, here: Array, what: str) -> None:
+    """The header of each of these postings: greatest taste, rest and number of later keywords, least need and far, and
+    the box of the live ones.
+    """
+    live = column(p.halves, at.H_NEED, here) != DEAD
+    need = column(p.halves, at.H_NEED, here) / NEEDS - 1.0
+    most = {
+        "taste": (at.K_TASTE, column(p.eights, at.Q_TASTE, here) / SHARE),
+        "rest": (at.K_REST, column(p.eights, at.Q_REST, here) / SHARE),
+        "number of later keywords": (at.K_LATER, column(p.eights, at.Q_LATER, here)),
+    }
+    for name, (row, value) in most.items():
+        fits = header[:, row] >= np.float32(value) - ROUNDING
+        require(~live | fits, f"the {what} at {{}} has a {name} too low", here)
+    least = {"need": (at.K_NEED, need), "far": (at.K_FAR, column(p.eights, at.Q_FAR, here) / SHARE)}
+    for name, (row, value) in least.items():
+        fits = header[:, row] <= np.float32(value) + ROUNDING
+        require(~live | fits, f"the {what} at {{}} has a {name} too high", here)
     for c in range(3):
-        low, high = header[rows, at.K_BOX + c], header[rows, at.K_BOX + 3 + c]
-        inside = (low <= bound[at.B_X + c]) & (bound[at.B_X + c] <= high)
-        require(~live | inside, f"the {what} at {{}} has a box without it", here)
+        low, high = header[:, at.K_BOX + c], header[:, at.K_BOX + 3 + c]
+        line = column(p.halves, at.H_X + BLOCK * c, here)
+        require(~live | ((low <= line) & (line <= high)), f"the {what} at {{}} has a box without it", here)

@@ -49,7 +49,7 @@ def check_list(t: Table, shard: Shard, space: Space, head: Array, term: int) -> 
     for back in range(int(group_blocks(groups))):  # the statistics of the rest of a group hold for all that follows
         block = place // BLOCK - back
         inside = (block >= 0) & (block * BLOCK >= groups[group, at.G_FIRST])
-        members.bounded(p.block[start // BLOCK + np.maximum(block, 0)], "the rest of its group", inside)
+        members.bounded(p.suffix[start // BLOCK + np.maximum(block, 0)], "the rest of its group", inside)
 
 
 def group_blocks(groups: Array) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearcast.kernels import layout as at
 from nearcast.kernels.layout import Subscriptions
-from nearcast.kernels.signatures import GOLDEN
+from nearcast.kernels.signatures import GOLDEN, PRINTS
 
 Array = NDArray[Any]
 
@@ -26,7 +26,8 @@ class Table(NamedTuple):
     later_sum: Array  # float64, of the later terms' weights
     later_max: Array
     later_squares: Array
-    later_bits: Array  # uint32, their signature
+    later_count: Array
+    later_prints: Array  # uint32, the fingerprints of the first four, the first one again where there are fewer
 
 
 def short_bits(terms: Array) -> Array:
@@ -34,6 +35,12 @@ def short_bits(terms: Array) -> Array:
     hashes = (terms.astype(np.uint64) * np.uint64(GOLDEN)) & np.uint64(0xFFFFFFFF)
     bits: Array = (np.uint64(1) << (hashes >> np.uint64(27))).astype(np.uint32)
     return bits
+
+
+def fingerprints(terms: Array) -> Array:
+    """Eight bits of each term (see `kernels.signatures`)."""
+    prints: Array = ((terms.astype(np.uint64) * np.uint64(GOLDEN)) & np.uint64(0xFFFFFFFF)) >> np.uint64(24)
+    return prints
 
 
 def table_of(s: Subscriptions) -> Table:
@@ -47,7 +54,13 @@ def table_of(s: Subscriptions) -> Table:
     places = s.u32[rows, at.S_TERMS].astype(np.int64)[:, None] + column
     terms = np.where(inside, s.terms[places, 0], 0)
     weights = np.where(inside, s.term_weights[places].astype(np.float64), 0.0)
-    bits = np.where(inside, short_bits(terms), np.uint32(0))
+    prints = fingerprints(terms)
+    later_prints = np.zeros(terms.shape, np.uint64)
+    for back in range(PRINTS):
+        at_least = np.minimum(column + 1 + back, width - 1)
+        there = column + 1 + back < counts[:, None]
+        first = np.where(column + 1 < counts[:, None], prints[:, np.minimum(column + 1, width - 1)], np.uint64(0))
+        later_prints |= np.where(there, prints[:, at_least], first) << np.uint64(8 * back)
 
     def later(columns: Array, combine: np.ufunc) -> Array:
         ends = combine.accumulate(columns[:, ::-1], axis=1)[:, ::-1]
@@ -64,7 +77,8 @@ def table_of(s: Subscriptions) -> Table:
         later_sum=later(weights, np.add),
         later_max=later(weights, np.maximum),
         later_squares=later(weights * weights, np.add),
-        later_bits=later(bits, np.bitwise_or),
+        later_count=(counts[:, None] - 1 - column)[inside],
+        later_prints=later_prints[inside].astype(np.uint32),
     )
 
 

@@ -1,21 +1,26 @@
 """Our order of a list: blocks of postings that are alike in all that decides whether a message can affect them.
 
-A posting is tested by `taste * w + rest * r >= need + far * dist` (see layout), so it is a point in the space of taste,
-rest, need, far and place, and a block's header can rule out as much as its members are alike. A list is halved again
-and again along the dimension whose spread costs most, measured in score: a k-d tree whose leaves are blocks.
+A posting is tested by `taste * w + rest * r >= need + far * reach` (see layout), so it is a point in the space of
+taste, rest, need, far and place, and a block's header can rule out as much as its members are alike. A list is halved
+again and again along the dimension whose spread costs most, measured in score: a k-d tree whose leaves are blocks.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from nearcast.kernels.compact import VALUES, grid_step, values_of
 from nearcast.kernels.jit import routine
-from nearcast.kernels.layout import B_FAR, B_NEED, B_REST, B_TASTE, B_X, BLOCK
+from nearcast.kernels.layout import BLOCK, K_BOX, K_FAR, K_NEED, K_REST, K_TASTE
 
-TYPICAL_WEIGHT = np.float32(0.4)
+TYPICAL_WEIGHT = 0.5
 """Of a keyword in a message, and the length of its other keywords after it: what a spread of taste or rest costs."""
-TYPICAL_DISTANCE = np.float32(0.2)
-"""Between a subscription and a message, in MaxDist: what a spread of far costs."""
+TYPICAL_DISTANCE = 0.1
+"""Between a subscription and a message, in MaxDist: what a spread of alpha costs."""
+ALONG_AN_AXIS = 0.5
+"""Of a distance: what a spread along one axis costs."""
 
 
 @routine
@@ -47,29 +52,28 @@ def select(keys, order, begin, end, middle):
 
 
 @routine
-def costliest(bound, start, order, begin, end, max_dist):
-    """The row of `bound` whose spread over these postings costs most score, and that cost."""
-    low = np.full(7, np.float32(np.inf), np.float32)
-    high = np.full(7, np.float32(-np.inf), np.float32)
-    far = 0.0
+def costliest(values, order, begin, end, step):
+    """The column of `values` whose spread over these postings costs most score, and that cost; a grid step is `step`
+    of MaxDist.
+    """
+    sums = np.zeros(7)
+    squares = np.zeros(7)
     for i in range(begin, end):
-        at = start + order[i]
-        far += bound[at >> 5, B_FAR, at & 31]
         for b in range(7):
-            value = bound[at >> 5, b, at & 31]
-            low[b] = min(low[b], value)
-            high[b] = max(high[b], value)
-    far /= end - begin
-    best = B_NEED
+            value = np.float64(values[order[i], b])
+            sums[b] += value
+            squares[b] += value * value
+    n = end - begin
+    best = K_NEED
     most = 0.0
     for b in range(7):
-        cost = np.float64(high[b] - low[b])
-        if b == B_TASTE or b == B_REST:
+        cost = math.sqrt(max(0.0, squares[b] / n - (sums[b] / n) ** 2))
+        if b == K_TASTE or b == K_REST:
             cost *= TYPICAL_WEIGHT
-        elif b == B_FAR:
-            cost *= TYPICAL_DISTANCE * max_dist
-        elif b >= B_X:
-            cost *= far
+        elif b == K_FAR:
+            cost *= TYPICAL_DISTANCE
+        elif b >= K_BOX:
+            cost *= sums[K_FAR] / n * step * ALONG_AN_AXIS
         if cost > most:
             best = b
             most = cost
@@ -77,10 +81,14 @@ def costliest(bound, start, order, begin, end, max_dist):
 
 
 @routine
-def split_evenly(postings, start, order, max_dist):
-    """Bring `order` (places in the list) into our order."""
-    bound = postings.bound
-    n = len(order)
+def split_evenly(postings, world, start, live):
+    """The postings at these places of a list in our order, as places."""
+    n = len(live)
+    values = np.empty((n, VALUES), np.float32)
+    for i in range(n):
+        values_of(postings, start + live[i], values[i])
+    step = grid_step(world) / world.max_dist
+    order = np.arange(n)
     keys = np.empty(n, np.float32)
     stack = np.empty((64, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
@@ -91,12 +99,11 @@ def split_evenly(postings, start, order, max_dist):
         size = end - begin
         if size <= BLOCK:
             continue
-        dimension, cost = costliest(bound, start, order, begin, end, max_dist)
+        dimension, cost = costliest(values, order, begin, end, step)
         if cost == 0.0:
             continue
         for i in range(begin, end):
-            at = start + order[i]
-            keys[i] = bound[at >> 5, dimension, at & 31]
+            keys[i] = values[order[i], dimension]
         # halves of whole blocks, and a power of two of them on the left, so that runs of 32 blocks are subtrees too
         left = BLOCK
         while 2 * left < size:
@@ -105,3 +112,4 @@ def split_evenly(postings, start, order, max_dist):
         stack[depth, 0], stack[depth, 1] = begin, begin + left
         stack[depth + 1, 0], stack[depth + 1, 1] = begin + left, end
         depth += 2
+    return live[order]

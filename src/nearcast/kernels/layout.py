@@ -59,7 +59,6 @@ class Subscriptions(NamedTuple):
     buffer_u32: np.ndarray  # the same memory
     buffer_u16: np.ndarray  # the same memory
     due: np.ndarray  # uint32 [slot]: 1 + first subscription whose oldest entry is this message (the calendar)
-    seen: np.ndarray  # uint32 [row]: the message for which this row was last a candidate
     flag: np.ndarray  # uint8 [row]: F_* within one operation
     control: np.ndarray  # int64: the counters C_* below
     free: np.ndarray  # uint32 [2, 128]: 1 + first free chunk by size class: buffers, terms
@@ -76,7 +75,6 @@ C_TERMS_USED = 4
 C_POSTINGS_USED = 5
 C_DIRECTORY_USED = 6
 C_ENTRIES = 7  # entries in all buffers
-C_EPOCH = 8  # stamps `seen`
 C_SIZE = 16
 
 # --- Counters of what happened (see `nearcast.stats`) -----------------------------------------------------------------
@@ -94,7 +92,7 @@ N_LENGTH = 10  # postings rejected by the lengths of the keywords still to come 
 N_PREFIX = 11  # rejected by the refined location-aware prefix
 N_UNSEEN = 12  # rejected by the bound for unseen keywords
 N_POINT = 13  # rejected by the distance of the point itself, in the same pass
-N_REPEATED = 14  # already a candidate through a rarer keyword
+N_REPEATED = 14  # decided at a rarer common keyword already
 N_VERIFIED = 15
 N_AFFECTED = 16
 N_EXPIRED = 17  # messages expired
@@ -109,6 +107,7 @@ N_SEARCH_POSTINGS = 25
 N_SEARCH_BLOCKS = 26
 N_SEARCH_SCORED = 27
 N_PACKS = 28
+N_SIGNATURE = 29  # rejected by what those later keywords can bring that the signatures have in common
 T_EXPIRE = 32  # ticks per stage
 T_FILTER = 33
 T_VERIFY = 34
@@ -123,16 +122,22 @@ class Postings(NamedTuple):
 
     lists: np.ndarray  # uint32 [term, 8]: the columns L_*
     starts: np.ndarray  # uint32, strided view of lists: column L_START, to prefetch a row by
-    bound: np.ndarray  # float32 [posting / 32, 8, 32]: the rows B_*, all that the first test reads; a block is 1 KiB
-    later: np.ndarray  # uint32, the same memory, for the row B_LATER
-    bound_flat: np.ndarray  # float32, one-dimensional: the same memory
-    paper: np.ndarray  # float32 [3, posting]: the rows P_*, read only by the paper's own bounds
+    eights: np.ndarray  # uint8 [posting / 32, 512]: all that the first test reads, a block of 32 postings a row: Q_*
+    halves: np.ndarray  # uint16 [posting / 32, 256]: the same memory, the columns H_*
+    words: np.ndarray  # uint32 [posting / 32, 128]: the same memory, the columns O_*
+    words_flat: np.ndarray  # uint32, one-dimensional: the same memory
     owner: np.ndarray  # uint32 [posting]: the subscription's row
-    block: np.ndarray  # float32 [posting / 32, 16]: what holds for 32 postings: K_*, or G_* in the paper's order
-    cell: np.ndarray  # float32 [posting / 1024, 16]: the same for 32 blocks
-    rows_f32: np.ndarray  # float32 [row, 16]: directories of lists in the paper's order: cells, then groups
+    block: np.ndarray  # float32 [posting / 1024, K_SIZE, 32]: K_* of each block, those of 32 blocks side by side
+    block_flat: np.ndarray  # the same memory, one-dimensional
+    cell: np.ndarray  # float32 [posting / 1024, 16]: K_* of 32 blocks
+    cell_flat: np.ndarray  # the same memory, one-dimensional
+    # Only where lists are in the paper's order, else without a row:
+    paper: np.ndarray  # float32 [3, posting]: the rows P_*
+    suffix: np.ndarray  # float32 [posting / 32, 8]: G_* of the rest of a group from a block on
+    rows_f32: np.ndarray  # float32 [row, 16]: directories: cells, then groups
     rows_u32: np.ndarray  # the same memory
     free: np.ndarray  # uint32 [2, 40]: 1 + first free chunk by power of two: postings, directory rows
+    values: np.ndarray  # float32 [VALUES]: room for what one posting stands for (see compact.py)
 
 
 BLOCK = 32
@@ -141,15 +146,21 @@ CELL = BLOCK * BLOCK
 
 L_START, L_COUNT, L_CAPACITY, L_PACKED, L_ROWS, L_CELLS, L_GROUPS, L_DIRTY = 0, 1, 2, 3, 4, 5, 6, 7
 
-# A message can affect a subscription only if alpha*S + (1-alpha)*T >= theta. With S = 1 - dist/MaxDist and what a
-# keyword of weight w_m and the later ones of length r_m can bring to T, that is, without any division,
-#     taste * w_m + rest * r_m >= need + far * dist
+# A message can affect a subscription only if alpha*S + (1-alpha)*T >= theta. With S = 1 - reach, reach being the
+# distance in MaxDist, and what a keyword of weight w_m and the later ones of length r_m can bring to T, that is,
+# without any division,
+#     taste * w_m + rest * r_m >= need + far * reach
 # with taste = (1-alpha) * weight, rest = (1-alpha) * length of the subscription's later keywords, need = theta - alpha
-# and far = alpha / MaxDist. It is linear, so the greatest taste and rest, the least need and far and the box bound a
-# block.
-B_TASTE, B_REST, B_NEED, B_FAR, B_X, B_Y, B_Z = 0, 1, 2, 3, 4, 5, 6
-B_LATER = 7  # signature of the subscription's later keywords (bits, see signatures.py)
-K_TASTE, K_REST, K_NEED, K_FAR, K_BOX = 0, 1, 2, 3, 4  # of a block: greatest, greatest, least, least, box
+# and far = alpha. It is linear, so the greatest taste and rest, the least need and far and the box bound a block.
+# A block's columns, 32 lanes each, in codes (see compact.py):
+O_LATER = 0  # fingerprints of the subscription's later keywords (see signatures.py): the first four, or one repeated
+H_NEED, H_X, H_Y, H_Z = 64, 96, 128, 160
+Q_TASTE, Q_REST, Q_FAR = 384, 416, 448
+Q_LATER = 480  # how many later keywords there are, up to 255
+BLOCK_BYTES = 512
+K_TASTE, K_REST, K_NEED, K_FAR, K_BOX = 0, 1, 2, 3, 4  # of a block: greatest, greatest, least, least, box on the grid
+K_LATER = 10  # most later keywords
+K_SIZE = 11
 P_SUM, P_MAX, P_INNER = 0, 1, 2  # sum and maximum of the later keywords' weights; distance from the cell's boundary
 
 # A directory row of a cell: its box, the least spatial threshold (Lemma 6), its groups
@@ -206,11 +217,12 @@ POSTING_RING = 1 << 30
 class Scratch(NamedTuple):
     """Room for one message's way through one shard; nothing in it outlives the message."""
 
-    ranges: np.ndarray  # int64 [range, 3]: postings to test: first, end, which keyword of the message
-    distances: np.ndarray  # float32 [range, 2]: how far the range's cell is away, whether the message is outside of it
-    mask: np.ndarray  # uint8 [CHUNK]: postings that passed the first test
+    pieces: np.ndarray  # int64 [piece, 3]: postings of a block to test: first, end, which keyword of the message
+    distances: np.ndarray  # float32 [piece, 2]: how far the cell is away, in MaxDist, and 1 / MaxDist or 0: what a
+    # posting's distance from the boundary adds to it
+    mask: np.ndarray  # uint8 [32]: a block's postings that passed the first test
     words: np.ndarray  # uint64: the same memory, eight at a time
-    candidates: np.ndarray  # uint32: rows to verify
+    candidates: np.ndarray  # uint32 [candidate, 2]: postings to verify: place, which keyword of the message
     hit_rows: np.ndarray  # uint32: rows whose buffers take the message
     hit_scores: np.ndarray  # float32
     due_rows: np.ndarray  # uint32: rows visited for expired messages
@@ -229,10 +241,13 @@ class Scratch(NamedTuple):
     bits: np.ndarray  # uint64 [keywords]: its signatures
     short_bits: np.ndarray  # uint32 [keywords]
     buckets: np.ndarray  # int64 [BUCKETS + 1]
-    sight: np.ndarray  # float32 [6]: the message's place and the settings of the first test
-    tails: np.ndarray  # float32 [keywords + 1, 3]: maxwt, wtsum and length of the message from each keyword on
+    sight: np.ndarray  # float32 [V_SIZE]: the message's place and the settings of the first test
     word_bits: np.ndarray  # uint32 [keywords + 1]: signature of the message from each keyword on
-    word_keys: np.ndarray  # float32 [keywords, 6]: each keyword's side of the tests
+    heavy_bits: np.ndarray  # uint32 [keywords + 1]: the same of its heavy words only
+    print_heads: np.ndarray  # uint32 [256]: 1 + last keyword with this fingerprint
+    print_next: np.ndarray  # uint32 [keywords]: 1 + the one before it with the same
+    word_keys: np.ndarray  # float32 [keywords, M_SIZE]: each keyword's side of the tests
+    word_places: np.ndarray  # uint32: a hash table of the message's words: 1 + which keyword, 0 = free
     state: np.ndarray  # int64 [3]: events, end of before-lists, subscriptions that underflowed
     score_bits: np.ndarray  # uint32 [1]
     score: np.ndarray  # float32 [1], the same memory
@@ -245,11 +260,17 @@ class Scratch(NamedTuple):
     block_order: np.ndarray  # int64
 
 
-CHUNK = 4096
-"""Postings tested at a time, so that the mask stays in the first-level cache."""
-
 # --- Switches: which pruning rules are on (see `nearcast.tuning`) -----------------------------------------------------
-W_CELL, W_GROUP, W_EARLY, W_PREFIX, W_UNSEEN, W_OUTER, W_INNER, W_LENGTH, W_POINT, W_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+W_CELL, W_GROUP, W_EARLY, W_PREFIX, W_UNSEEN, W_OUTER, W_INNER = 0, 1, 2, 3, 4, 5, 6
+W_LENGTH, W_POINT, W_SIGNATURE, W_SIZE = 7, 8, 9, 10
+
+
+# --- What a message's tests have in common (`Scratch.sight`) ----------------------------------------------------------
+V_X, V_MAX_DIST, V_SLACK, V_POINT = 0, 3, 4, 5  # place, embedded; 1 if the test of the point is on
+V_GRID, V_STEP, V_DEPTH, V_SIZE = 6, 9, 10, 11  # place on the grid; a grid step in MaxDist; 0 on a plane, else 1
+# Columns of `Scratch.word_keys`: maxwt(m.w), wt(m.w), wtsum, maxwt and length of what comes after w, wtsum(m.w)
+M_MOST, M_WEIGHT, M_TOTAL_AFTER, M_MOST_AFTER, M_REST, M_TOTAL = 0, 1, 2, 3, 4, 5
+M_LIGHT, M_SIZE = 6, 7  # length of the light words that come after
 
 
 class Policy(NamedTuple):

@@ -14,12 +14,12 @@ import numpy as np
 
 from nearcast.kernels.blocks import split_evenly
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
+from nearcast.kernels.compact import copy_compact, is_dead
 from nearcast.kernels.geometry import boundary_distance, patch_box
 from nearcast.kernels.jit import routine
 from nearcast.kernels.layout import (
-    B_LATER,
-    B_NEED,
     BLOCK,
+    BLOCK_BYTES,
     C_DIRECTORY_USED,
     D_END,
     D_FIRST,
@@ -131,27 +131,25 @@ def rewrite(postings, subscriptions, term, start, order):
     """Bring the postings into this order and tell their subscriptions where they stand now."""
     p, s = postings, subscriptions
     n = len(order)
-    bound = np.empty((7, n), np.float32)
-    paper = np.empty((2, n), np.float32)
+    kept = 2 if p.paper.size > 0 else 0
+    paper = np.empty((kept, n), np.float32)
     owner = np.empty(n, np.uint32)
-    later = np.empty(n, np.uint32)
+    eights = np.empty((n // BLOCK + 1, BLOCK_BYTES), np.uint8)
+    halves, words = eights.view(np.uint16), eights.view(np.uint32)
     for i in range(n):
         at = start + order[i]
-        later[i] = p.later[at >> 5, B_LATER, at & 31]
-        for b in range(7):
-            bound[b, i] = p.bound[at >> 5, b, at & 31]
-        for b in range(2):
+        copy_compact(p.eights, p.halves, p.words, at, eights, halves, words, i)
+        for b in range(kept):
             paper[b, i] = p.paper[b, at]
         owner[i] = p.owner[at]
     for i in range(n):
         at = start + i
-        for b in range(7):
-            p.bound[at >> 5, b, at & 31] = bound[b, i]
-        for b in range(2):
+        copy_compact(eights, halves, words, i, p.eights, p.halves, p.words, at)
+        for b in range(kept):
             p.paper[b, at] = paper[b, i]
-        p.paper[P_INNER, at] = 0.0
+        if kept > 0:
+            p.paper[P_INNER, at] = 0.0
         p.owner[at] = owner[i]
-        p.later[at >> 5, B_LATER, at & 31] = later[i]
         place = np.int64(s.u32[owner[i], S_TERMS])
         while s.term_ids[place] != term:
             place += 1
@@ -214,12 +212,12 @@ def describe_group(postings, subscriptions, term, start, begin, end, row):
         most = max(most, max(s.term_weights[place], p.paper[P_MAX, at]))
         if i % BLOCK == 0:
             block = at // BLOCK
-            p.block[block, G_THETA] = theta
-            p.block[block, G_LOW] = low
-            p.block[block, G_HIGH] = high
-            p.block[block, G_WEIGHT] = weight
-            p.block[block, G_REST] = rest
-            p.block[block, G_MAX] = most
+            p.suffix[block, G_THETA] = theta
+            p.suffix[block, G_LOW] = low
+            p.suffix[block, G_HIGH] = high
+            p.suffix[block, G_WEIGHT] = weight
+            p.suffix[block, G_REST] = rest
+            p.suffix[block, G_MAX] = most
     p.rows_f32[row, G_THETA] = theta
     p.rows_f32[row, G_LOW] = low
     p.rows_f32[row, G_HIGH] = high
@@ -279,7 +277,7 @@ def pack_list(subscriptions, postings, world, term, limits, counters):
     live = np.empty(count, np.int64)
     n = 0
     for i in range(count):
-        if p.bound[(start + i) >> 5, B_NEED, (start + i) & 31] < np.inf:
+        if not is_dead(p, start + i):
             live[n] = i
             n += 1
     live = live[:n]
@@ -291,7 +289,7 @@ def pack_list(subscriptions, postings, world, term, limits, counters):
         order_by_paper(s, p, world, term, live, limits)
         return
     if n > BLOCK:
-        split_evenly(p, start, live, world.max_dist)
+        live = split_evenly(p, world, start, live)
     rewrite(p, s, term, start, live)
     if np.int64(head[L_CAPACITY]) > BLOCK:
         describe_list(p, head)

@@ -9,22 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
+from nearcast.kernels.compact import DEAD, VALUES, copy_compact, need_code, need_of, values_of, write_posting
 from nearcast.kernels.jit import helper, hot_routine
 from nearcast.kernels.layout import (
-    B_FAR,
-    B_LATER,
-    B_NEED,
-    B_REST,
-    B_TASTE,
-    B_X,
     BLOCK,
     C_POSTINGS_USED,
     CELL,
     D_SPATIAL,
     G_FIRST,
+    G_MAX,
     G_THETA,
+    H_NEED,
     K_BOX,
     K_FAR,
+    K_LATER,
     K_NEED,
     K_REST,
     K_TASTE,
@@ -44,7 +42,7 @@ from nearcast.kernels.layout import (
     S_TERMS,
     S_THETA,
 )
-from nearcast.kernels.signatures import short_bit
+from nearcast.kernels.signatures import PRINTS, fingerprint
 
 T_ID, T_WEIGHT, T_PLACE = 0, 1, 2  # columns of a subscription's terms
 
@@ -61,50 +59,52 @@ def spatial_threshold(theta, alpha):
 def copy_posting(postings, source, target):
     """Copy one posting."""
     p = postings
-    for b in range(7):
-        p.bound[target >> 5, b, target & 31] = p.bound[source >> 5, b, source & 31]
-    for b in range(3):
-        p.paper[b, target] = p.paper[b, source]
-    p.later[target >> 5, B_LATER, target & 31] = p.later[source >> 5, B_LATER, source & 31]
+    copy_compact(p.eights, p.halves, p.words, source, p.eights, p.halves, p.words, target)
+    if p.paper.size > 0:
+        for b in range(3):
+            p.paper[b, target] = p.paper[b, source]
     p.owner[target] = p.owner[source]
 
 
 @helper
-def widen(header, row, postings, at):
-    """Let a header hold for one posting more."""
-    p = postings
-    header[row, K_TASTE] = max(header[row, K_TASTE], p.bound[at >> 5, B_TASTE, at & 31])
-    header[row, K_REST] = max(header[row, K_REST], p.bound[at >> 5, B_REST, at & 31])
-    header[row, K_NEED] = min(header[row, K_NEED], p.bound[at >> 5, B_NEED, at & 31])
-    header[row, K_FAR] = min(header[row, K_FAR], p.bound[at >> 5, B_FAR, at & 31])
+def widen(header, values):
+    """Let a header hold for one posting more, given what the posting stands for."""
+    header[K_TASTE] = max(header[K_TASTE], values[K_TASTE])
+    header[K_REST] = max(header[K_REST], values[K_REST])
+    header[K_LATER] = max(header[K_LATER], values[VALUES - 1])
+    header[K_NEED] = min(header[K_NEED], values[K_NEED])
+    header[K_FAR] = min(header[K_FAR], values[K_FAR])
     for c in range(3):
-        header[row, K_BOX + c] = min(header[row, K_BOX + c], p.bound[at >> 5, B_X + c, at & 31])
-        header[row, K_BOX + 3 + c] = max(header[row, K_BOX + 3 + c], p.bound[at >> 5, B_X + c, at & 31])
+        header[K_BOX + c] = min(header[K_BOX + c], values[K_BOX + c])
+        header[K_BOX + 3 + c] = max(header[K_BOX + 3 + c], values[K_BOX + c])
 
 
 @helper
-def clear(header, row):
+def clear(header):
     """A header that holds for nothing."""
-    header[row, K_TASTE] = 0.0
-    header[row, K_REST] = 0.0
-    header[row, K_NEED] = np.inf
-    header[row, K_FAR] = np.inf
+    header[K_TASTE] = 0.0
+    header[K_REST] = 0.0
+    header[K_LATER] = 0.0
+    header[K_NEED] = np.inf
+    header[K_FAR] = np.inf
     for c in range(3):
-        header[row, K_BOX + c] = np.inf
-        header[row, K_BOX + 3 + c] = -np.inf
+        header[K_BOX + c] = np.inf
+        header[K_BOX + 3 + c] = -np.inf
 
 
 @helper
-def describe_posting(postings, at, capacity):
+def describe_posting(postings, at, capacity, values):
     """The headers that a list of this capacity has learn of a posting; of one list's postings the first comes first."""
     p = postings
+    values_of(p, at, values)
+    block = p.block[at // CELL, :, at // BLOCK % BLOCK]
     if at % BLOCK == 0:
-        clear(p.block, at // BLOCK)
-    widen(p.block, at // BLOCK, p, at)
+        clear(block)
+    widen(block, values)
     if capacity >= CELL:
         if at % CELL == 0:
-            clear(p.cell, at // CELL)
-        widen(p.cell, at // CELL, p, at)
+            clear(p.cell[at // CELL])
+        widen(p.cell[at // CELL], values)
 
 
 @hot_routine
@@ -112,7 +112,7 @@ def describe_list(postings, head):
     """All headers of a list anew."""
     start = np.int64(head[L_START])
     for at in range(start, start + np.int64(head[L_COUNT])):
-        describe_posting(postings, at, np.int64(head[L_CAPACITY]))
+        describe_posting(postings, at, np.int64(head[L_CAPACITY]), postings.values)
 
 
 @hot_routine
@@ -133,8 +133,8 @@ def resize_list(postings, control, term, size_class):
         describe_list(p, head)
     elif room > BLOCK:
         for b in range((count + BLOCK - 1) // BLOCK):
-            for c in range(16):
-                p.block[new // BLOCK + b, c] = p.block[old // BLOCK + b, c]
+            for c in range(G_MAX + 1):
+                p.suffix[new // BLOCK + b, c] = p.suffix[old // BLOCK + b, c]
     if capacity > 0:
         give_chunk(p.free, 0, power_class(capacity), p.owner, 1, 0, old)
 
@@ -153,30 +153,30 @@ def insert_posting(subscriptions, postings, world, row, at):
     squares = 0.0
     total = 0.0
     most = 0.0
-    later = np.uint32(0)
+    prints = np.uint32(0)
     last = np.int64(s.u32[row, S_TERMS]) + np.int64(s.u32[row, S_NTERMS])
     for i in range(at + 1, last):
         weight = np.float64(s.term_weights[i])
         squares += weight * weight
         total += weight
         most = max(most, weight)
-        later |= short_bit(s.term_ids[i])
+        after = i - at - 1
+        if after < PRINTS:
+            prints |= fingerprint(s.term_ids[i]) << np.uint32(8 * after)
+    for after in range(max(1, last - at - 1), PRINTS):
+        prints |= (prints & np.uint32(255)) << np.uint32(8 * after)
     alpha = np.float64(s.f32[row, S_ALPHA])
-    p.bound[to >> 5, B_TASTE, to & 31] = (1.0 - alpha) * np.float64(s.term_weights[at])
-    p.bound[to >> 5, B_REST, to & 31] = (1.0 - alpha) * np.sqrt(squares)
-    p.bound[to >> 5, B_NEED, to & 31] = s.f32[row, S_THETA] - s.f32[row, S_ALPHA]
-    p.bound[to >> 5, B_FAR, to & 31] = alpha / world.max_dist
-    for c in range(3):
-        p.bound[to >> 5, B_X + c, to & 31] = s.f64[row, c]
-    p.paper[P_SUM, to] = total
-    p.paper[P_MAX, to] = most
-    p.paper[P_INNER, to] = 0.0
-    p.later[to >> 5, B_LATER, to & 31] = later
+    taste, rest = (1.0 - alpha) * np.float64(s.term_weights[at]), (1.0 - alpha) * np.sqrt(squares)
+    write_posting(p, world, to, s.f64[row], taste, rest, s.f32[row, S_THETA], alpha, prints, last - at - 1)
+    if p.paper.size > 0:
+        p.paper[P_SUM, to] = total
+        p.paper[P_MAX, to] = most
+        p.paper[P_INNER, to] = 0.0
     p.owner[to] = row
     s.terms[at, T_PLACE] = place
     head[L_COUNT] = place + 1
     if np.int64(head[L_CAPACITY]) > BLOCK and head[L_CELLS] == 0:
-        describe_posting(p, to, np.int64(head[L_CAPACITY]))
+        describe_posting(p, to, np.int64(head[L_CAPACITY]), p.values)
 
 
 @helper
@@ -185,7 +185,7 @@ def needs_packing(head):
     count = np.int64(head[L_COUNT])
     packed = np.int64(head[L_PACKED])
     tail = count - packed
-    return count > BLOCK and (tail > max(2 * BLOCK, packed // 4) or np.int64(head[L_DIRTY]) > max(64, count // 2))
+    return count > BLOCK and (tail > max(2 * BLOCK, packed // 8) or np.int64(head[L_DIRTY]) > max(64, count // 2))
 
 
 @hot_routine
@@ -197,7 +197,7 @@ def remove_posting(subscriptions, postings, at):
     start = np.int64(head[L_START])
     place = np.int64(s.terms[at, T_PLACE])
     if np.int64(head[L_CAPACITY]) > BLOCK:
-        p.bound[(start + place) >> 5, B_NEED, (start + place) & 31] = np.inf
+        p.halves[(start + place) >> 5, H_NEED + ((start + place) & 31)] = DEAD
         head[L_DIRTY] += np.uint32(1)
         return
     end = np.int64(head[L_COUNT]) - 1
@@ -240,7 +240,7 @@ def lower_statistics(postings, head, place, theta, alpha):
     base = np.int64(head[L_START]) // BLOCK
     block = place // BLOCK
     while block * BLOCK >= begin:
-        p.block[base + block, G_THETA] = min(p.block[base + block, G_THETA], theta)
+        p.suffix[base + block, G_THETA] = min(p.suffix[base + block, G_THETA], theta)
         block -= 1
     cell = first
     while np.int64(p.rows_u32[cell, 8]) <= group - first - cells:
@@ -249,20 +249,21 @@ def lower_statistics(postings, head, place, theta, alpha):
 
 
 @helper
-def settle_need(postings, at, end, need, cells):
+def settle_need(postings, at, end, cells):
     """Bring the least need of a posting's block, and of its cell, up to date."""
     p = postings
-    block = at // BLOCK
     cell = at // CELL
-    before = p.block[block, K_NEED]
-    least = need
-    for i in range(block * BLOCK, min(block * BLOCK + BLOCK, end)):
-        least = min(least, p.bound[i >> 5, B_NEED, i & 31])
-    p.block[block, K_NEED] = least
+    lane = at // BLOCK % BLOCK
+    before = p.block[cell, K_NEED, lane]
+    code = DEAD
+    for i in range(min(BLOCK, end - (at - at % BLOCK))):
+        code = min(code, p.halves[at // BLOCK, H_NEED + i])
+    least = need_of(code)
+    p.block[cell, K_NEED, lane] = least
     if cells and (least < p.cell[cell, K_NEED] or before <= p.cell[cell, K_NEED]):
         least = np.float32(np.inf)
-        for i in range(cell * BLOCK, min(cell * BLOCK + BLOCK, (end + BLOCK - 1) // BLOCK)):
-            least = min(least, p.block[i, K_NEED])
+        for i in range(min(BLOCK, (end - cell * CELL + BLOCK - 1) // BLOCK)):
+            least = min(least, p.block[cell, K_NEED, i])
         p.cell[cell, K_NEED] = least
 
 
@@ -272,19 +273,19 @@ def set_threshold(subscriptions, postings, row, theta):
     s, p = subscriptions, postings
     lower = theta < s.f32[row, S_THETA]
     s.f32[row, S_THETA] = theta
-    need = theta - s.f32[row, S_ALPHA]
+    need = need_code(theta, s.f32[row, S_ALPHA])
     first = np.int64(s.u32[row, S_TERMS])
     for at in range(first, first + np.int64(s.u32[row, S_NTERMS])):
         head = p.lists[s.term_ids[at]]
         place = np.int64(s.terms[at, T_PLACE])
         to = np.int64(head[L_START]) + place
-        p.bound[to >> 5, B_NEED, to & 31] = need
+        p.halves[to >> 5, H_NEED + (to & 31)] = need
         if np.int64(head[L_CAPACITY]) <= BLOCK:
             continue
         head[L_DIRTY] += np.uint32(1)
         if head[L_CELLS] == 0:
             end = to - place + np.int64(head[L_COUNT])
-            settle_need(p, to, end, need, np.int64(head[L_CAPACITY]) >= CELL)
+            settle_need(p, to, end, np.int64(head[L_CAPACITY]) >= CELL)
         elif place < np.int64(head[L_PACKED]):
             if lower:
                 lower_statistics(p, head, place, theta, s.f32[row, S_ALPHA])

@@ -29,23 +29,33 @@ def spatial_similarity(radius, max_dist, sx, sy, sz, mx, my, mz):
 
 
 @helper
-def textual_similarity(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m_to):
-    """TSim by merging two term vectors in descending order of term; -1 if no word is common."""
+def common_words(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m_to):
+    """TSim by merging two term vectors in descending order of term, and where the first common word stands in the
+    message; -1 if no word is common.
+    """
     total = 0.0
-    common = False
+    first = np.int64(-1)
     i = s_from
     j = m_from
     while i < s_to and j < m_to:
         if s_terms[i] == m_terms[j]:
             total += np.float64(s_weights[i]) * np.float64(m_weights[j])
-            common = True
+            if first < 0:
+                first = np.int64(j)
             i += 1
             j += 1
         elif s_terms[i] > m_terms[j]:
             i += 1
         else:
             j += 1
-    return total if common else -1.0
+    return total, first
+
+
+@helper
+def textual_similarity(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m_to):
+    """TSim; -1 if no word is common."""
+    total, first = common_words(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m_to)
+    return total if first >= 0 else -1.0
 
 
 @helper

@@ -28,7 +28,7 @@ from nearcast.kernels.layout import (
     SLOT_MASK,
     SPAN_BITS,
 )
-from nearcast.kernels.score import blend, spatial_similarity
+from nearcast.kernels.score import blend, common_words, spatial_similarity
 from nearcast.kernels.segments import head_posting, newest_run, previous_run, span_of
 from nearcast.kernels.signatures import long_bit, short_bit
 from nearcast.kernels.sorting import sort_order
@@ -99,21 +99,8 @@ def place_score(messages, world, query, slot):
 def score_message(messages, near, alpha, which, slot, ids, weights, begin, end):
     """The exact score of a message that has the subscription's keyword `which`; -1 if it has an earlier one, too."""
     a, b = span_of(messages, slot)
-    i = begin
-    total = 0.0
-    first = -1
-    while i < end and a < b:
-        if ids[i] == messages.term_ids[a]:
-            if first < 0:
-                first = i - begin
-            total += np.float64(weights[i]) * np.float64(messages.term_weights[a])
-            i += 1
-            a += 1
-        elif ids[i] > messages.term_ids[a]:
-            i += 1
-        else:
-            a += 1
-    return blend(np.float32(alpha), near, total) if first == which else np.float32(-1.0)
+    text, first = common_words(messages.term_ids, messages.term_weights, a, b, ids, weights, begin, end)
+    return blend(np.float32(alpha), near, text) if first - begin == which else np.float32(-1.0)
 
 
 @helper

@@ -15,12 +15,15 @@ from nearcast.kernels.clock import prefetch, ticks
 from nearcast.kernels.disseminate import filter_candidates, verify
 from nearcast.kernels.jit import helper, hot_kernel, hot_routine, kernel
 from nearcast.kernels.layout import (
+    BLOCK,
     C_FREE_ROW,
     C_LIVE,
     C_ROWS,
     C_TERMS_USED,
     F_PENDING,
     F_TOUCHED,
+    L_COUNT,
+    L_PACKED,
     N_DUE,
     N_EXPIRED,
     N_MESSAGES,
@@ -227,13 +230,13 @@ def arrive(subscriptions, postings, messages, policy, scratch, seq, state, count
     begin, end = span_of(messages, seq)
     place = messages.place[seq & SLOT_MASK]
     found = filter_candidates(
-        s, postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
+        postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
         begin, end, counters,
     )  # fmt: skip
     filtered = ticks()
     hits = verify(
-        s, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
-        begin, end, counters,
+        s, postings, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids,
+        messages.term_weights, begin, end, counters,
     )  # fmt: skip
     verified = ticks()
     take_hits(s, postings, scratch, policy, hits, seq, state, counters)
@@ -309,7 +312,6 @@ def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin,
     s.u32[row, S_NTERMS] = n
     s.u32[row, S_NEXT] = UNLINKED
     s.u32[row, S_NUMBER] = number
-    s.seen[row] = 0
     s.flag[row] = 0
     return row
 
@@ -364,9 +366,14 @@ def adopt(
 
 @kernel
 def pack_lists(subscriptions, postings, policy, terms, counters):
-    """Pack every list that needs it: after many subscriptions at once."""
+    """Pack every list that has a block out of order: after many subscriptions at once.
+
+    It takes 0.2 seconds for a million postings, and a tail out of order would cost every message to come.
+    """
     for term in range(terms):
-        if needs_packing(postings.lists[term]):
+        head = postings.lists[term]
+        tail = np.int64(head[L_COUNT]) - np.int64(head[L_PACKED])
+        if (np.int64(head[L_COUNT]) > BLOCK and tail >= BLOCK) or needs_packing(head):
             pack_list(subscriptions, postings, policy.world, term, policy.limits, counters)
 
 
