@@ -1,0 +1,52 @@
+"""Hashing's table, merged partitions taken apart, what loads advise."""
+
+import numpy as np
+
+from nearcast.spark.distribution import Advice, Hashing, SubscriptionBatch, advise, fit, merge, moves, split
+from support.distribution import world
+
+
+def test_hashing_is_the_papers_function(rng):
+    of = world(rng, 40, 5)
+    s = of.subscriptions
+    assert Hashing.fit(s, of.messages, 7).home(s).tolist() == (s.numbers % 7).tolist()
+
+
+def test_hashing_splits_one_partition_in_halves(rng):
+    """Nobody else moves, and after the merge of both halves everything is as before."""
+    of = world(rng, 0, 5)
+    numbers = np.arange(6000)
+    s = SubscriptionBatch.of(numbers, np.zeros((6000, 2)), *np.zeros((2, 6000)), np.zeros(6001), [], [])
+    three = Hashing.fit(s, of.messages, 3)
+    four = split(three, 1, s, of.messages)
+    assert np.bincount(four.home(s)).tolist() == [2000, 1000, 2000, 1000]
+    moved = moves(three, four, s)
+    upper = numbers[numbers % 6 == 4].tolist()
+    assert moved.arriving.sources().tolist() == moved.leaving.sources().tolist() == upper
+    assert np.flatnonzero(moved.rehomed).tolist() == upper
+    assert set(moved.arriving.partitions.tolist()) == {3} and set(moved.leaving.partitions.tolist()) == {1}
+    again = merge(four, 1, 3)
+    assert again.home(s).tolist() == three.home(s).tolist() and again.live.tolist() == [0, 1, 2]
+    assert len(split(again, 1, s, of.messages).labels) == len(again.labels)  # it is taken apart where it was joined
+
+
+def test_a_merged_partition_is_taken_apart_by_cost(rng):
+    """Of four leaves in one partition the costliest stand against the others."""
+    of = world(rng, 400, 50, words=30)
+    s, m = of.subscriptions, of.messages
+    mechanism = fit("location", s, m, 8)
+    for other in (1, 2, 3):
+        mechanism = merge(mechanism, 0, other)
+    halved = split(mechanism, 0, s, m)
+    costs = halved.costs(s, m)
+    assert set(halved.labels.tolist()) == {0, 1, 4, 5, 6, 7}
+    assert abs(costs[halved.labels == 0].sum() - costs[halved.labels == 1].sum()) <= costs.max()
+
+
+def test_advice():
+    live = np.array([0, 2, 3, 4, 5], np.int32)
+    assert advise(np.array([5.0, 99, 5, 5, 5, 5]), live) == Advice(None, None)
+    assert advise(np.array([9.0, 99, 1, 5, 2, 6]), live) == Advice(0, (2, 4))
+    assert advise(np.array([9.0, 99, 4, 5, 4, 4]), live) == Advice(0, None)
+    assert advise(np.array([1.0, 9.0]), np.array([0, 1], np.int32)) == Advice(1, None)
+    assert advise(np.array([0.0]), np.array([0], np.int32)) == Advice(None, None)
