@@ -2,8 +2,20 @@
 
 import numpy as np
 
-from nearcast.spark.distribution import Advice, Hashing, SubscriptionBatch, advise, fit, merge, moves, split
-from support.distribution import world
+from nearcast.spark.distribution import (
+    Advice,
+    Hashing,
+    Hybrid,
+    Prefix,
+    SubscriptionBatch,
+    advise,
+    fit,
+    merge,
+    moves,
+    split,
+)
+from nearcast.spark.distribution.balance import lighter_share
+from support.distribution import rows, world
 
 
 def test_hashing_is_the_papers_function(rng):
@@ -43,10 +55,37 @@ def test_a_merged_partition_is_taken_apart_by_cost(rng):
     assert abs(costs[halved.labels == 0].sum() - costs[halved.labels == 1].sum()) <= costs.max()
 
 
+def test_shares_are_even_by_cost():
+    """Down the costs, each to the lighter side; at no cost at all by number. Never all to one."""
+    assert lighter_share(np.array([5.0, 1, 2, 2, 9])).tolist() == [True, False, True, True, False]
+    assert lighter_share(np.zeros(5)).tolist() == [False, True, False, True, False]
+    assert lighter_share(np.array([0.0, 7])).tolist() == [True, False]
+
+
+def test_hybrids_cost_what_their_second_level_costs_of_all_messages(rng):
+    """N of the cell, times the share that falls into it of all messages: not only of those that its part hears."""
+    of = world(rng, 60, 50, words=30)
+    m = of.messages
+    s = of.subscriptions.take(np.flatnonzero(Prefix.fit(*of[1:3], 1).placed(of.subscriptions)))
+    by_words = Hybrid.spatial_first(s, m, 6)
+    held, heard = (np.bincount(routes.partitions, minlength=6) for routes in (by_words.assign(s), by_words.route(m)))
+    np.testing.assert_allclose(by_words.costs(s, m), (held * heard / 50)[by_words.labels])
+    by_place = Hybrid.keyword_first(s, m, 6)
+    own, others = rows(by_place.outer.assign(s)), rows(by_place.outer.route(m))
+    expected = []
+    for part, tree in enumerate(inner.tree for inner in by_place.inner):
+        mine = tree.leaf(s.places[[part in row for row in own]])
+        theirs = tree.leaf(m.places[[part in row for row in others]])
+        expected += [np.sum(mine == leaf) * np.sum(theirs == leaf) / 50 for leaf in range(tree.leaves)]
+    np.testing.assert_allclose(by_place.costs(s, m), expected)
+
+
 def test_advice():
+    """Numbers that are not in use do not count; two are never merged if there are only two."""
     live = np.array([0, 2, 3, 4, 5], np.int32)
     assert advise(np.array([5.0, 99, 5, 5, 5, 5]), live) == Advice(None, None)
+    assert advise(np.array([7.0, 99, 5, 5, 5, 5]), live) == Advice(None, None)
     assert advise(np.array([9.0, 99, 1, 5, 2, 6]), live) == Advice(0, (2, 4))
     assert advise(np.array([9.0, 99, 4, 5, 4, 4]), live) == Advice(0, None)
-    assert advise(np.array([1.0, 9.0]), np.array([0, 1], np.int32)) == Advice(1, None)
+    assert advise(np.array([1.0, 9.0]), np.array([0, 1], np.int32), idle=4.0) == Advice(1, None)
     assert advise(np.array([0.0]), np.array([0], np.int32)) == Advice(None, None)

@@ -6,7 +6,7 @@ coordinate of one of its subscriptions, x and y in turn, where the children's co
 Left open by the paper, and chosen here: what lies on the line goes to the lower side; if all subscriptions of a node
 have one x, it is split by y, and one whose subscriptions all stand at one point stays whole: its partitions go to its
 sibling, and only if there are not as many places as partitions do some stay empty. Without subscriptions the messages
-stand in for them, and the reverse.
+stand in for them; without messages all costs are equal, and N decides.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from nearcast.kernels.jit import kernel
 from nearcast.spark.distribution.balance import best_split, shares
 
 Places = NDArray[np.float64]
+
+POWER = 2
+"""A leaf's share of both factors of C shrinks (see `balance`)."""
 
 
 class Tree(NamedTuple):
@@ -68,8 +71,6 @@ def spatial_partition(subscriptions: Places, messages: Places, partitions: int) 
     """A tree of so many leaves, or of fewer if there are not so many different places."""
     if not len(subscriptions):
         subscriptions = messages
-    elif not len(messages):
-        messages = subscriptions
     nodes: list[tuple[int, float]] = []
     children: list[list[int]] = []
     leaves = 0
@@ -110,7 +111,7 @@ def best_line(own: Places, heard: Places, depth: int, k1: int, k2: int) -> tuple
         ]  # the last of each x but the greatest
         lines = mine[ends]
         n1, p1 = ends + 1, np.searchsorted(theirs, lines, side="right")
-        best = best_split(n1, p1, len(mine) - n1, len(theirs) - p1, k1 * k1, k2 * k2)
+        best = best_split(n1, p1, len(mine) - n1, len(theirs) - p1, k1, k2, POWER)
         if best >= 0:
             return axis, float(lines[best])
     return None

@@ -50,7 +50,7 @@ class Location(Mechanism):
         """One more split below this leaf, by the algorithm's rule."""
         own = subscriptions.places[self.tree.leaf(subscriptions.places) == cell]
         heard = messages.places[self.tree.leaf(messages.places) == cell]
-        tree = self.tree.cut(cell, own, heard if len(heard) else own)
+        tree = self.tree.cut(cell, own, heard)
         return None if tree is None else replace(self, tree=tree, labels=np.append(self.labels, self.labels[cell]))
 
     def costs(self, subscriptions: SubscriptionBatch, messages: MessageBatch) -> NDArray[np.float64]:

@@ -21,6 +21,9 @@ from nearcast.spark.distribution.balance import best_split, shares
 
 Terms = NDArray[np.uint32]
 
+POWER = 1
+"""Ranges overlap in what they hold and hear (see `balance`)."""
+
 
 class Words(NamedTuple):
     """Every word of some rows beside the row's number; rows ascend."""
@@ -59,8 +62,6 @@ def keyword_partition(subscriptions: Words, messages: Words, partitions: int, vo
     """Where ranges 1, 2, ... begin; range 0 begins at word 0. Fewer ranges if there are fewer words than partitions."""
     if not len(subscriptions.terms):
         subscriptions = messages
-    elif not len(messages.terms):
-        messages = subscriptions
     cuts: list[int] = []
 
     def build(own: Words, heard: Words, low: int, high: int, k: int) -> None:
@@ -87,5 +88,5 @@ def best_cut(own: Words, heard: Words, low: int, high: int, k1: int, k2: int) ->
     least, greatest, their_least, their_greatest = (
         np.searchsorted(np.sort(ends_of), after, side="right") for ends_of in ends
     )
-    best = best_split(least, their_least, len(ends[0]) - greatest, len(ends[2]) - their_greatest, k1, k2)
+    best = best_split(least, their_least, len(ends[0]) - greatest, len(ends[2]) - their_greatest, k1, k2, POWER)
     return int(after[best]) + 1
