@@ -58,7 +58,9 @@ def test_placed_survives_thresholds_that_rise(rng, name, settings):
         now = late._replace(placed=np.where(need, mechanism.placed(real), placed))
         check_promise(mechanism, of, now)
         told = moves(mechanism, mechanism, late, now)
-        assert not len(told.leaving.partitions) and not told.rehomed.any()
+        assert not len(told.leaving.partitions)
+        for i in np.flatnonzero(told.rehomed):
+            assert int(mechanism.home(now)[i]) in rows(told.arriving)[i]
         assert not np.diff(told.arriving.offsets)[~need].any()
         moved += np.count_nonzero(need)
     assert (moved > 0) == (name not in ("hashing", "location", "keyword"))
@@ -163,6 +165,8 @@ def test_split_and_merge_keep_the_promise(rng, name, settings):
         old, new = rows(before.assign(own)), rows(mechanism.assign(own))
         assert rows(told.arriving) == [b - a for a, b in zip(old, new, strict=True)]
         assert rows(told.leaving) == [a - b for a, b in zip(old, new, strict=True)]
+        for i in np.flatnonzero(told.rehomed):
+            assert {int(before.home(own)[i]), int(mechanism.home(own)[i])} & concerned
         assert told.rehomed.tolist() == (before.home(own) != mechanism.home(own)).tolist()
     assert grown > 2
 

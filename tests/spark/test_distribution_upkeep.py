@@ -15,6 +15,7 @@ from nearcast.spark.distribution import (
     split,
 )
 from nearcast.spark.distribution.balance import lighter_share
+from nearcast.spark.distribution.routes import drawn, everywhere
 from support.distribution import rows, world
 
 
@@ -89,3 +90,15 @@ def test_advice():
     assert advise(np.array([9.0, 99, 4, 5, 4, 4]), live) == Advice(0, None)
     assert advise(np.array([1.0, 9.0]), np.array([0, 1], np.int32), idle=4.0) == Advice(1, None)
     assert advise(np.array([0.0]), np.array([0], np.int32)) == Advice(None, None)
+
+
+def test_homes_are_drawn_evenly(rng):
+    """Whatever the numbers look like; a partition that joins takes its share and leaves the others' alone."""
+    for numbers in (np.arange(30_000), np.arange(30_000) * 1024, rng.integers(2**62, size=30_000)):
+        for goals in ([0, 1, 2], [3, 17, 31], [5, 6]):
+            more = [*goals, 9]
+            few, many = (drawn(numbers, everywhere(30_000, np.array(some, np.int32))) for some in (goals, more))
+            for chosen, some in ((few, goals), (many, more)):
+                shares = np.array([np.mean(chosen == goal) for goal in some])
+                assert abs(shares * len(some) - 1).max() < 0.05
+            assert set(many[few != many].tolist()) == {9}

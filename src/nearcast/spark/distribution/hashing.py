@@ -32,10 +32,7 @@ class Hashing(Mechanism):
         return cls(partitions, np.arange(partitions, dtype=np.int32))
 
     def assign(self, subscriptions: SubscriptionBatch) -> Routes:
-        return single(self.home(subscriptions))
-
-    def home(self, subscriptions: SubscriptionBatch) -> Partitions:
-        return self.labels[subscriptions.numbers % len(self.labels)]
+        return single(self.labels[subscriptions.numbers % len(self.labels)])
 
     def route(self, messages: MessageBatch) -> Routes:
         return everywhere(messages.rows, self.live)

@@ -7,7 +7,7 @@ Chosen here:
 - any number of partitions, not only l1 * l2: what is over goes to the costliest parts, and l1 is the root of it unless
   given;
 - who counts a pair: the owner in the first mechanism names the part, the owner in that part's mechanism the partition.
-  Both keep the promise of `mechanism`, so both together do; the same goes for the home.
+  Both keep the promise of `mechanism`, so both together do.
 
 A cell is a cell of a part; labels lie on top, so any two partitions can be merged, from different parts as well.
 """
@@ -26,7 +26,7 @@ from nearcast.spark.distribution.keyword import Keyword
 from nearcast.spark.distribution.location import Location
 from nearcast.spark.distribution.mechanism import Mechanism, Rows, check_partitions
 from nearcast.spark.distribution.prefix import Prefix
-from nearcast.spark.distribution.routes import Partitions, Routes, single, united
+from nearcast.spark.distribution.routes import Partitions, Routes, united
 
 Fit = Callable[[SubscriptionBatch, MessageBatch, int], Mechanism]
 
@@ -103,13 +103,6 @@ class Hybrid(Mechanism):
         return self._through(
             self.outer.assign(subscriptions), subscriptions.rows, subscriptions, lambda one, batch: one.assign(batch)
         )
-
-    def home(self, subscriptions: SubscriptionBatch) -> Partitions:
-        subscriptions = self._with_placed(subscriptions)
-        part = single(self.outer.home(subscriptions))
-        return self._through(
-            part, subscriptions.rows, subscriptions, lambda one, batch: single(one.home(batch))
-        ).partitions
 
     def route(self, messages: MessageBatch) -> Routes:
         return self._through(self.outer.route(messages), messages.rows, messages, lambda one, batch: one.route(batch))

@@ -4,8 +4,7 @@ A subscription is stored once for every partition that its words lie in, a messa
 
 **Who counts a pair.** The first common word, rare first, decides: its partition was given the subscription and the
 message, and no other partition has the same first common word. It needs nothing but the two vectors, so each partition
-decides alone. The home is the partition of the subscription's own rarest word: it holds the subscription whatever the
-threshold does, so a buffer stays where it is until its range is split or merged.
+decides alone.
 """
 
 from __future__ import annotations
@@ -50,15 +49,12 @@ class Keyword(Mechanism):
         return replace(whole, cuts=cuts, labels=np.arange(len(cuts) + 1, dtype=np.int32))
 
     def assign(self, subscriptions: SubscriptionBatch) -> Routes:
-        """The partitions of the words that it is placed by; its home, if there are none."""
+        """The partitions of the words that it is placed by. If there are none, that of its rarest word, to be held."""
         s = subscriptions
-        return Routes(*self._touched(s.offsets, s.terms, self.placed(s), self.home(s)))
-
-    def home(self, subscriptions: SubscriptionBatch) -> Partitions:
-        """Without any word it is where words go that nobody has seen."""
-        first = np.minimum(np.diff(subscriptions.offsets), 1).astype(np.int32)
-        open_end = np.full(subscriptions.rows, self.labels[-1])
-        return self._touched(subscriptions.offsets, subscriptions.terms, first, open_end)[1]
+        open_end = np.full(s.rows, self.labels[-1])  # nor any word: where words go that nobody has seen
+        rarest = np.minimum(np.diff(s.offsets), 1).astype(np.int32)
+        spare = self._touched(s.offsets, s.terms, rarest, open_end)[1]
+        return Routes(*self._touched(s.offsets, s.terms, self.placed(s), spare))
 
     def route(self, messages: MessageBatch) -> Routes:
         """The partitions of all of its words."""

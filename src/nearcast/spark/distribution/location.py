@@ -32,10 +32,7 @@ class Location(Mechanism):
         return cls(partitions, np.arange(tree.leaves, dtype=np.int32), tree)
 
     def assign(self, subscriptions: SubscriptionBatch) -> Routes:
-        return single(self.home(subscriptions))
-
-    def home(self, subscriptions: SubscriptionBatch) -> Partitions:
-        return self.labels[self.tree.leaf(subscriptions.places)]
+        return single(self.labels[self.tree.leaf(subscriptions.places)])
 
     def route(self, messages: MessageBatch) -> Routes:
         return everywhere(messages.rows, self.live)

@@ -10,6 +10,10 @@ partition, `owners(s, m)`, is among both `assign(s)` and `route(m)`. A replicate
 partitions, too: those must drop the pair, and so it counts once. The owner sends what it found to `home(s)`, which is
 among `assign(s)` and alone holds the buffer: the paper leaves open what the buffer of a replicated subscription is.
 
+The home is drawn from those that hold the subscription, by rendezvous hashing: a new one among them takes it over from
+another only if it wins, so few buffers move. Homes at the rarest word would never move as a prefix grows, but the range
+of the rare words would be home to 6.9 times the mean (100 K subscriptions to tweets, 32 partitions; drawn: 2.6).
+
 A mechanism is frozen, is pickled, and is written as plain JSON.
 """
 
@@ -25,7 +29,7 @@ from numpy.typing import NDArray
 
 from nearcast.errors import InvalidInput
 from nearcast.spark.distribution.batches import MessageBatch, SubscriptionBatch
-from nearcast.spark.distribution.routes import Partitions, Routes
+from nearcast.spark.distribution.routes import Partitions, Routes, drawn
 
 Rows = NDArray[np.int64]
 
@@ -55,9 +59,9 @@ class Mechanism(ABC):
     def assign(self, subscriptions: SubscriptionBatch) -> Routes:
         """Every partition that holds the subscription."""
 
-    @abstractmethod
     def home(self, subscriptions: SubscriptionBatch) -> Partitions:
         """The partition that holds its buffer."""
+        return drawn(subscriptions.numbers, self.assign(subscriptions))
 
     @abstractmethod
     def route(self, messages: MessageBatch) -> Routes:

@@ -58,6 +58,11 @@ def united(rows: int, partitions: int, parts: Sequence[tuple[NDArray[np.int64], 
     return Routes(*_gathered(row, goal, rows, partitions))
 
 
+def drawn(numbers: NDArray[np.int64], routes: Routes) -> Partitions:
+    """One partition of each row, by rendezvous hashing: another row's partitions, or one more, hardly change a draw."""
+    return _drawn(numbers, routes.offsets, routes.partitions)
+
+
 def replication_ratio(assigned: Routes) -> float:
     """How many times a subscription is stored, on average (paper 7.3.1)."""
     return len(assigned.partitions) / assigned.rows if assigned.rows else 0.0
@@ -95,3 +100,22 @@ def _gathered(
                 used += 1
         offsets[i + 1] = used
     return offsets, sorted_goal[:used].copy()
+
+
+@kernel
+def _drawn(numbers: NDArray[np.int64], offsets: NDArray[np.int64], partitions: Partitions) -> Partitions:
+    """The partition whose hash together with the number is greatest; factors so small that nothing overflows."""
+    winners = np.empty(len(numbers), np.int32)
+    for i in range(len(numbers)):
+        low, high = numbers[i] & 0xFFFFFFF, (numbers[i] >> 28) & 0xFFFFFFF
+        best = np.int64(-1)
+        for place in range(offsets[i], offsets[i + 1]):
+            key = low * 0x2545F491 + high * 0x1B873593 + (np.int64(partitions[place]) + 1) * 0x19D699A5
+            key = (key ^ (key >> 31)) & 0x7FFFFFFF
+            key = ((key ^ (key >> 15)) * 0x2C1B3C6D) & 0x7FFFFFFF
+            key = ((key ^ (key >> 12)) * 0x297A2D39) & 0x7FFFFFFF
+            key = ((key ^ (key >> 15)) << 20) | partitions[place]  # so no two are equal, in whatever order
+            if key > best:
+                best = key
+                winners[i] = partitions[place]
+    return winners
