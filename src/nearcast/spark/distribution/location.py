@@ -1,6 +1,7 @@
 """Location (paper 7.3.2): subscriptions of one region share a partition; every message goes to all.
 
-It does not save communication, but neighbours prune better together (the spatial bounds are tighter).
+It does not save communication, but neighbours prune better together (the spatial bounds are tighter). To send less,
+see `reach`, which is ours.
 """
 
 from __future__ import annotations
