@@ -12,7 +12,7 @@ among `assign(s)` and alone holds the buffer: the paper leaves open what the buf
 
 The home is drawn from those that hold the subscription, by rendezvous hashing: a new one among them takes it over from
 another only if it wins, so few buffers move. Homes at the rarest word would never move as a prefix grows, but the range
-of the rare words would be home to 6.9 times the mean (100 K subscriptions to tweets, 32 partitions; drawn: 2.6).
+of the rare words would be home to 6.9 times the mean (50 K subscriptions to tweets, 32 partitions; drawn: 2.6).
 
 A mechanism is frozen, is pickled, and is written as plain JSON.
 """
