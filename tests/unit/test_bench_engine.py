@@ -170,3 +170,18 @@ def test_sizes_that_are_none(given):
 def test_a_radius_needs_the_earth():
     with pytest.raises(InvalidInput, match="max-km"):
         bench("--max-km", "50")
+
+
+def test_a_table_of_results(tmp_path):
+    for name in ("one", "two"):
+        bench("--workload", "tweets", "--no-floor", "--json", tmp_path / f"{name}.json")
+    done = CliRunner().invoke(cli.app, ["table", str(tmp_path)])
+    rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows] == ["| run", "| one", "| two"] and len({len(row) for row in rows}) == 1
+    numbers = json.loads((tmp_path / "one.json").read_text())
+    assert rows[1][1] == f"{numbers['messages_per_s']:,.0f}" and rows[1][4] == ""  # no floor, no ratio
+    assert rows[1][-1] == "0 of 100 |" and numbers["environment"]["commit"] in done.stdout
+
+
+def test_a_folder_without_results(tmp_path):
+    assert isinstance(CliRunner().invoke(cli.app, ["table", str(tmp_path)]).exception, InvalidInput)

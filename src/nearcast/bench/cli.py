@@ -88,3 +88,18 @@ def engine(
     print(json.dumps(result.numbers, allow_nan=False), flush=True)
     if result.problems:
         raise typer.Exit(1)
+
+
+@app.command()
+def table(
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="Where the results lie.")],
+) -> None:
+    """Put the results of a folder side by side, as Markdown.
+
+    [bold]Example[/bold]
+
+    nearcast bench table bench-results/engine > bench-results/engine/README.md
+    """
+    from nearcast.bench.engine import table as tables
+
+    print(tables.table(tables.read(folder)), end="")

@@ -1,8 +1,7 @@
 """Where subscriptions and messages go (paper 7.3): four mechanisms, two hybrids, their upkeep. Spark is not needed.
 
 `fit("prefix", subscriptions, messages, 8)` gives a `Mechanism`: read `mechanism` for its promise, then `hashing`,
-`location` (`kdtree`), `keyword` (`ranges`), `prefix`, `hybrid`; `maintenance` splits and merges partitions; `reach`
-sends less than the paper does.
+`location` (`kdtree`), `keyword` (`ranges`), `prefix`, `hybrid`; `maintenance` splits and merges partitions.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from nearcast.spark.distribution.location import Location
 from nearcast.spark.distribution.maintenance import Advice, Moves, advise, merge, moves, split
 from nearcast.spark.distribution.mechanism import Mechanism
 from nearcast.spark.distribution.prefix import Prefix
-from nearcast.spark.distribution.reach import Reach
 from nearcast.spark.distribution.routes import Routes, communication_cost, replication_ratio
 
 __all__ = [
@@ -34,7 +32,6 @@ __all__ = [
     "MessageBatch",
     "Moves",
     "Prefix",
-    "Reach",
     "Routes",
     "SubscriptionBatch",
     "advise",

@@ -1,7 +1,7 @@
 """Location (paper 7.3.2): subscriptions of one region share a partition; every message goes to all.
 
-It does not save communication, but neighbours prune better together (the spatial bounds are tighter). To send less,
-see `reach`, which is ours.
+It does not save communication, but neighbours prune better together (the spatial bounds are tighter). To send less
+was tried (docs/decisions/0015-no-skipping-of-partitions.md).
 """
 
 from __future__ import annotations
