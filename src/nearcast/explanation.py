@@ -326,8 +326,8 @@ def judge_alone(state: State, message: Message, posting: Posting, outer: float, 
     for rule, active, reach, text in tests:
         best = text + posting.alpha - bound.far * min(reach, 1.0)
         if active and best + state.policy.slack < least:
-            return Verdict(term, rule, best, least)
-    return Verdict(term, PASSED, best, least)
+            return Verdict(term, rule, best + posting.theta - least, posting.theta)
+    return Verdict(term, PASSED, best + posting.theta - least, posting.theta)
 
 
 def judge_by_length(state: State, message: Message, j: int, bound: Bound, reach: float) -> list[Test]:

@@ -31,7 +31,7 @@ class Planner:
     def __init__(self, space: Space, tuning: Tuning) -> None:
         self.policy = Policy(
             world=space.world,
-            slack=space.chord_slack / space.max_dist + 2e-6,
+            slack=min(space.chord_slack / space.max_dist, 1.0) + 2e-6,  # 1 lets every live posting pass, no dead one
             margin=2.0 * space.chord_slack,
             switches=tuning.pruning.switches(),
             limits=np.array([tuning.cell_limit, tuning.alpha_groups if tuning.order == "paper" else 0], np.int64),

@@ -42,8 +42,6 @@ TERMS = 1 << 27
 PLACES = 1 << 30
 """Postings a shard can hold."""
 HEAD_POSTINGS = 1 << 26
-PIECES = PLACES // BLOCK * 3
-"""Each block of postings once, or where the paper's groups cut it, thrice."""
 
 Array = NDArray[Any]
 
@@ -172,10 +170,10 @@ def scratch_state(arenas: Arenas) -> Scratch:
     mask = np.zeros(BLOCK, np.uint8)
     score_bits = np.zeros(1, np.uint32)
     return Scratch(
-        pieces=arenas.take("pieces", np.int64, PIECES, 3),
-        distances=arenas.take("distances", np.float32, PIECES, 2),
+        pieces=arenas.take("pieces", np.int64, PLACES, 3),
+        distances=arenas.take("distances", np.float32, PLACES, 2),
         mask=mask,
-        words=mask.view(np.uint64),
+        mask_words=mask.view(np.uint64),
         candidates=arenas.take("candidates", np.uint32, PLACES, 2),
         hit_rows=arenas.take("hit_rows", np.uint32, ROWS),
         hit_scores=arenas.take("hit_scores", np.float32, ROWS),

@@ -1,4 +1,4 @@
-"""Numbers that come round again: stamps of 32 bits, slots of 28, rings of terms, postings and runs, the stamps `seen`.
+"""Streams across the end of every ring of numbers: slots, stamps, terms, postings, runs.
 
 No test could publish 2**32 messages: engines are started shortly before the end of a ring, and a stream leads across.
 """

@@ -18,7 +18,7 @@ from nearcast.space import earth, plane
 from nearcast.text import Vocabulary
 
 PLANES = ((0, 0, 100, 100), (-3, 7, 1_000_000, 8), (-1e-3, -1e-3, 1e-3, 1e-3))
-EARTHS = (0.5, 50, 1000, 12_000, 20_016)
+EARTHS = (0.001, 0.002, 0.5, 50, 1000, 12_000, 20_016)
 CORNERS = ((180, 10), (-180, 10), (179.9999, 10.0001), (-179.9999, 9.9999), (0, 90), (57, 90), (-120, 89.999))
 SOUTH = ((0, -90), (12.5, -90), (0, 0), (-180, 0), (180, 0), (90, -89.9999), (180, 90))
 
@@ -76,7 +76,7 @@ class World:
         if crowded is not None and crowded > 1:
             self.subscriptions = crowded
         self.ks = rng.choice(((1,), (1, 2, 3), (2, 5, 8), (20,), (1, 5, 30, 250, 1000)))
-        self.alphas = rng.choice(((0,), (1,), (0.5,), (0, 1, 0.5), None))
+        self.alphas = rng.choice(((0,), (1,), (0.5,), (0, 1, 0.5), (0.00101, 0.005, 0.01), None))
         self.time = rng.choice((0, -5000, 1_700_000_000_000))
         self.registered = 0
 

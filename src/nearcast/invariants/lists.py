@@ -128,6 +128,9 @@ def check_headers(p: Postings, header: Array, here: Array, what: str) -> None:
     for name, (row, value) in least.items():
         fits = header[:, row] <= np.float32(value) + ROUNDING
         require(~live | fits, f"the {what} at {{}} has a {name} too high", here)
+    starts = np.flatnonzero(np.append(True, (header[1:] != header[:-1]).any(axis=1)))
+    lowest = np.minimum.reduceat(need, starts)
+    require(header[starts, at.K_NEED] == lowest, f"the {what} at {{}} has a need too low", here[starts])
     for c in range(3):
         low, high = header[:, at.K_BOX + c], header[:, at.K_BOX + 3 + c]
         line = column(p.halves, at.H_X + BLOCK * c, here)

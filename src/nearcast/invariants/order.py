@@ -100,8 +100,8 @@ def check_cells(members: Members, p: Postings, rows: Array, space: Space) -> Non
         inside = (box[:, c] <= value + slack) & (value - slack <= box[:, 3 + c])
         require(inside, "row {} lies outside of its cell's box", members.owner)
     steep = members.alpha >= np.float32(LOWEST_ALPHA)
-    least = (members.theta - (np.float32(1.0) - members.alpha)) / np.where(steep, members.alpha, np.float32(1.0))
-    least = np.where(steep, least, np.float32(-1.0))
+    alpha, theta = members.alpha.astype(np.float64), members.theta.astype(np.float64)
+    least = np.where(steep, (theta - (1.0 - alpha)) / np.where(steep, alpha, 1.0), -1.0)
     require(box[:, at.D_SPATIAL] <= least, "row {} meets its threshold where its cell is skipped", members.owner)
     if space.world.radius == 0.0:
         inner = p.paper[at.P_INNER, members.at]

@@ -54,8 +54,8 @@ from nearcast.kernels.layout import (
     V_X,
     W_POINT,
 )
-from nearcast.kernels.score import blend, spatial_similarity
-from nearcast.kernels.signatures import GOLDEN, fingerprint, short_bit
+from nearcast.kernels.score import blend, common_with, enter_words, spatial_similarity
+from nearcast.kernels.signatures import fingerprint, short_bit
 from nearcast.kernels.visit import note_range, visit_blocks, visit_cells
 
 ONE = np.float32(1.0)
@@ -184,47 +184,6 @@ def filter_candidates(postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weigh
     return found
 
 
-@helper
-def place_of(term, mask):
-    """Where a word's search in the table of the message's words begins."""
-    return ((np.int64(term) * GOLDEN) >> 7) & mask
-
-
-@helper
-def enter_words(table, m_terms, begin, end):
-    """A hash table of the message's words, four places a word; its mask."""
-    n = end - begin
-    size = 64
-    while size < 4 * n:
-        size *= 2
-    for at in range(size):
-        table[at] = 0
-    mask = size - 1
-    for j in range(n):
-        at = place_of(m_terms[begin + j], mask)
-        while table[at] != 0:
-            at = (at + 1) & mask
-        table[at] = j + 1
-    return mask
-
-
-@helper
-def common_with(table, mask, terms, weights, first, last, m_terms, m_weights, begin, end):
-    """TSim with the message in the table, and its first common word (see `score.common_words`: the same sum)."""
-    text = 0.0
-    earliest = end - begin
-    for i in range(first, last):
-        at = place_of(terms[i], mask)
-        while table[at] != 0:
-            j = np.int64(table[at]) - 1
-            if m_terms[begin + j] == terms[i]:
-                text += np.float64(weights[i]) * np.float64(m_weights[begin + j])
-                earliest = min(earliest, j)
-                break
-            at = (at + 1) & mask
-    return text, earliest
-
-
 AHEAD = 6
 """Candidates between asking for a row, asking for its terms, and reading both."""
 
@@ -236,7 +195,7 @@ def verify(subscriptions, postings, scratch, world, found, m_x, m_y, m_z, m_term
     A candidate counts where its posting's keyword is the first common one: there, and only there, each pair is decided.
     """
     s = subscriptions
-    mask = enter_words(scratch.word_places, m_terms, begin, end)
+    shift = enter_words(scratch.word_places, m_terms, begin, end)
     hits = 0
     repeated = 0
     for i in range(-2 * AHEAD, found):
@@ -252,8 +211,9 @@ def verify(subscriptions, postings, scratch, world, found, m_x, m_y, m_z, m_term
         first = np.int64(s.u32[row, S_TERMS])
         last = first + np.int64(s.u32[row, S_NTERMS])
         text, earliest = common_with(
-            scratch.word_places, mask, s.term_ids, s.term_weights, first, last, m_terms, m_weights, begin, end
-        )
+            scratch.word_places, shift, s.term_ids, s.term_weights, first, last, m_terms, m_weights, begin,
+            scratch.candidates[i, 1],
+        )  # fmt: skip
         if earliest != scratch.candidates[i, 1]:
             repeated += 1
             continue

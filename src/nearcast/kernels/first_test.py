@@ -63,7 +63,10 @@ ROOM, EVERY_BIT = np.float32(PRINTS), np.uint32(0xFFFFFFFF)
 @helper
 def count_bytes(word):
     """How many bytes of a word are 1, the others being 0."""
-    return np.int64((word * ONES) >> np.uint64(56))
+    word += word >> np.uint64(32)
+    word += word >> np.uint64(16)
+    word += word >> np.uint64(8)
+    return np.int64(word & np.uint64(255))
 
 
 @helper
@@ -227,52 +230,53 @@ def within(word, first, end):
 
 @helper
 def scan(p, scratch, switches, j, begin, end, outer, inner, found, counters):
-    """Test postings begin..end-1 of the message's keyword j and note who passes; the new number of candidates."""
+    """Test postings begin..end-1 of a block for the message's keyword j and note who passes; the new number of
+    candidates.
+    """
     view, keys = scratch.sight, scratch.word_keys[j]
-    words, heavy = scratch.word_bits[j + 1], scratch.heavy_bits[j + 1]
     slack = view[V_SLACK]
     lengths = switches[W_LENGTH] != 0
     by_signature = lengths and switches[W_SIGNATURE] != 0
     rules = 0
     if p.paper.size > 0:
         rules = (BY_PREFIX if switches[W_PREFIX] else 0) | (BY_UNSEEN if switches[W_UNSEEN] else 0)
-    counters[N_POSTINGS] += end - begin
+    block = begin // BLOCK
+    if lengths:
+        words, heavy = scratch.word_bits[j + 1], scratch.heavy_bits[j + 1]
+        test_by_length(p.eights, p.halves, p.words, scratch.mask, block, outer, view, keys, words, heavy)
+    else:
+        test_by_keywords(p, scratch.mask, begin, end, outer, inner, keys, slack, rules, counters)
     ones = 0
     twos = 0
-    for block in range(begin // BLOCK, (end + BLOCK - 1) // BLOCK):
-        if lengths:
-            test_by_length(p.eights, p.halves, p.words, scratch.mask, block, outer, view, keys, words, heavy)
-        else:
-            first, last = max(begin, block * BLOCK), min(end, block * BLOCK + BLOCK)
-            test_by_keywords(p, scratch.mask, first, last, outer, inner, keys, slack, rules, counters)
-        for eight in range(BLOCK // 8):
-            word = scratch.words[eight]
-            if word == 0:
-                continue
-            base = block * BLOCK + 8 * eight
-            word = within(word, begin - base, end - base)
-            ones += count_bytes(word & ONES)
-            passed = (word >> np.uint64(1)) & ONES
-            twos += count_bytes(passed)
-            while passed != 0:
-                lowest = passed & (~passed + np.uint64(1))
-                at = base + count_bytes((lowest - np.uint64(1)) & ONES)
-                passed ^= lowest
-                if by_signature and p.eights[at >> 5, Q_LATER + (at & 31)] > 0:
-                    if not signature_fits(p, scratch, at, j, outer):
-                        counters[N_SIGNATURE] += 1
-                        continue
-                if lengths and rules:
-                    lack = lacking(p, at, outer, inner, slack)
-                    rule = rejected_by(p, at, lack, keys, rules)
-                    counters[N_PREFIX] += rule == BY_PREFIX
-                    counters[N_UNSEEN] += rule == BY_UNSEEN
-                    if rule > 0:
-                        continue
-                prefetch(p.owner, at)
-                scratch.candidates[found, 0] = at
-                scratch.candidates[found, 1] = j
-                found += 1
+    for eight in range(BLOCK // 8):
+        word = scratch.mask_words[eight]
+        if word == 0:
+            continue
+        base = block * BLOCK + 8 * eight
+        word = within(word, begin - base, end - base)
+        ones += count_bytes(word & ONES)
+        passed = (word >> np.uint64(1)) & ONES
+        twos += count_bytes(passed)
+        while passed != 0:
+            lowest = passed & (~passed + np.uint64(1))
+            at = base + count_bytes((lowest - np.uint64(1)) & ONES)
+            passed ^= lowest
+            if by_signature and p.eights[at >> 5, Q_LATER + (at & 31)] > 0:
+                if not signature_fits(p, scratch, at, j, outer):
+                    counters[N_SIGNATURE] += 1
+                    continue
+            if lengths and rules:
+                lack = lacking(p, at, outer, inner, slack)
+                rule = rejected_by(p, at, lack, keys, rules)
+                counters[N_PREFIX] += rule == BY_PREFIX
+                counters[N_UNSEEN] += rule == BY_UNSEEN
+                if rule > 0:
+                    continue
+            prefetch(p.owner, at)
+            scratch.candidates[found, 0] = at
+            scratch.candidates[found, 1] = j
+            found += 1
+    counters[N_POSTINGS] += end - begin
     if lengths:
         counters[N_POINT] += ones
         counters[N_LENGTH] += end - begin - ones - twos

@@ -220,8 +220,8 @@ class Scratch(NamedTuple):
     pieces: np.ndarray  # int64 [piece, 3]: postings of a block to test: first, end, which keyword of the message
     distances: np.ndarray  # float32 [piece, 2]: how far the cell is away, in MaxDist, and 1 / MaxDist or 0: what a
     # posting's distance from the boundary adds to it
-    mask: np.ndarray  # uint8 [32]: a block's postings that passed the first test
-    words: np.ndarray  # uint64: the same memory, eight at a time
+    mask: np.ndarray  # uint8 [32]: verdicts on a block's postings, or on a cell's blocks
+    mask_words: np.ndarray  # uint64: the same memory, eight at a time
     candidates: np.ndarray  # uint32 [candidate, 2]: postings to verify: place, which keyword of the message
     hit_rows: np.ndarray  # uint32: rows whose buffers take the message
     hit_scores: np.ndarray  # float32

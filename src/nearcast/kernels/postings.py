@@ -1,7 +1,8 @@
 """The subscription index's lists under change: insert, delete, a new threshold (paper 5.5).
 
-A list is [packed part | tail]. The packed part is ordered in cells and groups (pack.py) and has a directory; the tail
-takes new postings as they come. A posting's place is counted from its list's start, so that a list can move.
+A list is [packed part | tail]. The packed part is in order (blocks.py; in the paper's order with a directory of cells
+and groups, pack.py), the tail takes new postings as they come. A posting's place is counted from its list's start, so
+that a list can move.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from nearcast.kernels.layout import (
     BLOCK,
     C_POSTINGS_USED,
     CELL,
+    D_END,
     D_SPATIAL,
     G_FIRST,
     G_MAX,
@@ -46,13 +48,19 @@ from nearcast.kernels.signatures import PRINTS, fingerprint
 
 T_ID, T_WEIGHT, T_PLACE = 0, 1, 2  # columns of a subscription's terms
 
+ROUNDING = 2e-6
+"""Above all that float32 can take from a score."""
+
 
 @helper
 def spatial_threshold(theta, alpha):
-    """The least SSim with which even TSim = 1 reaches theta (paper 5.2 'cell-based pruning'); -1 where alpha is ~0."""
+    """The least SSim with which even TSim = 1 reaches theta (paper 5.2 'cell-based pruning'); -1 where alpha is ~0.
+
+    Rounding is taken off before the division, which would magnify it.
+    """
     if alpha < np.float32(1e-3):
         return np.float32(-1.0)
-    return (theta - (np.float32(1.0) - alpha)) / alpha
+    return np.float32((np.float64(theta) - ROUNDING - (1.0 - np.float64(alpha))) / np.float64(alpha))
 
 
 @helper
@@ -188,6 +196,25 @@ def needs_packing(head):
     return count > BLOCK and (tail > max(2 * BLOCK, packed // 8) or np.int64(head[L_DIRTY]) > max(64, count // 2))
 
 
+@helper
+def settle_need(postings, at, end, cells):
+    """Bring the least need of a posting's block, and of its cell, up to date."""
+    p = postings
+    cell = at // CELL
+    lane = at // BLOCK % BLOCK
+    before = p.block[cell, K_NEED, lane]
+    code = DEAD
+    for i in range(min(BLOCK, end - (at - at % BLOCK))):
+        code = min(code, p.halves[at // BLOCK, H_NEED + i])
+    least = need_of(code)
+    p.block[cell, K_NEED, lane] = least
+    if cells and (least < p.cell[cell, K_NEED] or before <= p.cell[cell, K_NEED]):
+        least = np.float32(np.inf)
+        for i in range(min(BLOCK, (end - cell * CELL + BLOCK - 1) // BLOCK)):
+            least = min(least, p.block[cell, K_NEED, i])
+        p.cell[cell, K_NEED] = least
+
+
 @hot_routine
 def remove_posting(subscriptions, postings, at):
     """Take a posting out: of a short list at once, of a long one by a need that nothing meets."""
@@ -197,8 +224,11 @@ def remove_posting(subscriptions, postings, at):
     start = np.int64(head[L_START])
     place = np.int64(s.terms[at, T_PLACE])
     if np.int64(head[L_CAPACITY]) > BLOCK:
-        p.halves[(start + place) >> 5, H_NEED + ((start + place) & 31)] = DEAD
+        at = start + place
+        p.halves[at >> 5, H_NEED + (at & 31)] = DEAD
         head[L_DIRTY] += np.uint32(1)
+        if head[L_CELLS] == 0:
+            settle_need(p, at, start + np.int64(head[L_COUNT]), np.int64(head[L_CAPACITY]) >= CELL)
         return
     end = np.int64(head[L_COUNT]) - 1
     if place != end:
@@ -243,28 +273,9 @@ def lower_statistics(postings, head, place, theta, alpha):
         p.suffix[base + block, G_THETA] = min(p.suffix[base + block, G_THETA], theta)
         block -= 1
     cell = first
-    while np.int64(p.rows_u32[cell, 8]) <= group - first - cells:
+    while np.int64(p.rows_u32[cell, D_END]) <= group - first - cells:
         cell += 1
     p.rows_f32[cell, D_SPATIAL] = min(p.rows_f32[cell, D_SPATIAL], spatial_threshold(theta, alpha))
-
-
-@helper
-def settle_need(postings, at, end, cells):
-    """Bring the least need of a posting's block, and of its cell, up to date."""
-    p = postings
-    cell = at // CELL
-    lane = at // BLOCK % BLOCK
-    before = p.block[cell, K_NEED, lane]
-    code = DEAD
-    for i in range(min(BLOCK, end - (at - at % BLOCK))):
-        code = min(code, p.halves[at // BLOCK, H_NEED + i])
-    least = need_of(code)
-    p.block[cell, K_NEED, lane] = least
-    if cells and (least < p.cell[cell, K_NEED] or before <= p.cell[cell, K_NEED]):
-        least = np.float32(np.inf)
-        for i in range(min(BLOCK, (end - cell * CELL + BLOCK - 1) // BLOCK)):
-            least = min(least, p.block[cell, K_NEED, i])
-        p.cell[cell, K_NEED] = least
 
 
 @hot_routine

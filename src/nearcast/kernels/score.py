@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from nearcast.kernels.jit import helper
+from nearcast.kernels.signatures import GOLDEN
 
 
 @helper
@@ -49,6 +50,56 @@ def common_words(s_terms, s_weights, s_from, s_to, m_terms, m_weights, m_from, m
         else:
             j += 1
     return total, first
+
+
+@helper
+def home_of(term, shift):
+    """Where a word's search in the table of a message's words begins."""
+    return ((np.int64(term) * GOLDEN) & 0xFFFFFFFF) >> shift
+
+
+@helper
+def enter_words(table, m_terms, begin, end):
+    """A hash table of a message's words, four places a word and more; what it takes from a hash's 32 bits."""
+    n = end - begin
+    shift = 26
+    while (1 << (32 - shift)) < 4 * n:
+        shift -= 1
+    size = 1 << (32 - shift)
+    for at in range(size):
+        table[at] = 0
+    for j in range(n):
+        at = home_of(m_terms[begin + j], shift)
+        while table[at] != 0:
+            at = (at + 1) & (size - 1)
+        table[at] = j + 1
+    return shift
+
+
+@helper
+def common_with(table, shift, terms, weights, first, last, m_terms, m_weights, begin, expected):
+    """The same as `common_words` for one of many against the message in the table: TSim and the first common word.
+
+    If that is not the `expected` one, the sum is of no interest and is not finished. Products are exact in float64, and
+    so are their sums in any order.
+    """
+    mask = (1 << (32 - shift)) - 1
+    text = 0.0
+    earliest = np.int64(-1)
+    i = first
+    while i < last:
+        at = home_of(terms[i], shift)
+        while table[at] != 0:
+            j = np.int64(table[at]) - 1
+            if m_terms[begin + j] == terms[i]:
+                text += np.float64(weights[i]) * np.float64(m_weights[begin + j])
+                if earliest < 0:
+                    earliest = j
+                    last = last if j == expected else i
+                break
+            at = (at + 1) & mask
+        i += 1
+    return text, earliest
 
 
 @helper

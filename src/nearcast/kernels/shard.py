@@ -366,14 +366,14 @@ def adopt(
 
 @kernel
 def pack_lists(subscriptions, postings, policy, terms, counters):
-    """Pack every list that has a block out of order: after many subscriptions at once.
+    """Pack every list with more than a few blocks out of order: after many subscriptions at once.
 
     It takes 0.2 seconds for a million postings, and a tail out of order would cost every message to come.
     """
     for term in range(terms):
         head = postings.lists[term]
-        tail = np.int64(head[L_COUNT]) - np.int64(head[L_PACKED])
-        if (np.int64(head[L_COUNT]) > BLOCK and tail >= BLOCK) or needs_packing(head):
+        count, packed = np.int64(head[L_COUNT]), np.int64(head[L_PACKED])
+        if (count > BLOCK and count - packed >= max(BLOCK, packed // 32)) or needs_packing(head):
             pack_list(subscriptions, postings, policy.world, term, policy.limits, counters)
 
 

@@ -145,8 +145,9 @@ def visit_blocks(p, scratch, switches, head, keyword, pieces, counters):
     by_cell = lengths and switches[W_CELL] != 0 and np.int64(head[L_CAPACITY]) >= CELL
     by_block = lengths and switches[W_GROUP] != 0
     for cell in range(start // CELL, (end + CELL - 1) // CELL):
-        for line in range(2 * K_SIZE):
-            prefetch(p.block_flat, (cell + 1) * K_SIZE * BLOCK + (line << 4))
+        if by_block and (cell + 1) * CELL < end:
+            for line in range(2 * K_SIZE):
+                prefetch(p.block_flat, (cell + 1) * K_SIZE * BLOCK + (line << 4))
         at = max(start, cell * CELL)
         stop = min(end, cell * CELL + CELL)
         if by_cell:
