@@ -18,7 +18,7 @@ UPDATE_COST = 600.0
 ENTRY_COST = 8.0
 """What an update of a buffer costs, and each entry it looks at, in the units of `kernels.refill` (about 1 ns)."""
 
-FIRST_REFILL_COST = 20_000.0
+FIRST_REFILL_COST = 200_000.0
 """What a re-evaluation is taken to cost before there has been one."""
 
 RETHINK = 1.3
