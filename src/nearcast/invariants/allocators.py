@@ -26,8 +26,8 @@ def check(t: Table, shard: Shard, words: int) -> None:
     cover("terms", chunks, walk(s.free[1], s.terms_flat, 4, two_to), 0, used[1], True)
     full = heads[heads[:, at.L_CAPACITY] > 0]
     chunks = [(begin, room) for begin, room in full[:, [at.L_START, at.L_CAPACITY]].tolist()]
-    # aligned chunks leave gaps, so postings may be lost; place 0 is never used
-    cover("postings", chunks, walk(p.free[0], p.owner, 1, two_to), at.CELL, used[2], False)
+    # place 0 is never used
+    cover("postings", chunks, walk(p.free[0], p.owner, 1, two_to), at.CELL, used[2], True)
     ordered = heads[heads[:, at.L_CELLS] > 0]
     chunks = [(int(head[at.L_ROWS]), power(int(head[at.L_CELLS] + head[at.L_GROUPS]))) for head in ordered]
     cover("directories", chunks, walk(p.free[1], p.rows_u32.reshape(-1), 16, two_to), 0, used[3], True)

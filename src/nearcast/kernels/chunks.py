@@ -37,20 +37,30 @@ def buffer_capacity(size_class):
 
 
 @helper
+def give_chunk(free, kind, size_class, links, stride, offset, at):
+    """Put a chunk on the free list of its class."""
+    links[at * stride + offset] = free[kind, size_class]
+    free[kind, size_class] = np.uint32(at + 1)
+
+
+@helper
 def take_chunk(free, kind, size_class, links, stride, offset, control, used, size, align):
-    """A free chunk of this class, or a new one at the end of what is used. `links` holds the free lists' pointers."""
+    """A free chunk of this class, or a new one at the end of what is used. `links` holds the free lists' pointers.
+
+    Where chunks are aligned their classes are powers of two, and what alignment skips becomes free chunks.
+    """
     head = np.int64(free[kind, size_class])
     if head != 0:
         at = head - 1
         free[kind, size_class] = links[at * stride + offset]
         return at
     at = (control[used] + align - 1) // align * align
+    gap = control[used]
+    while gap < at:
+        c = 0
+        while gap & ((2 << c) - 1) == 0 and gap + (2 << c) <= at:
+            c += 1
+        give_chunk(free, kind, c, links, stride, offset, gap)
+        gap += 1 << c
     control[used] = at + size
     return at
-
-
-@helper
-def give_chunk(free, kind, size_class, links, stride, offset, at):
-    """Put a chunk on the free list of its class."""
-    links[at * stride + offset] = free[kind, size_class]
-    free[kind, size_class] = np.uint32(at + 1)
