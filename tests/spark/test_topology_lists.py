@@ -6,20 +6,19 @@ from support.distribution import SETTINGS
 from support.topology import Life
 
 EACH = pytest.mark.parametrize(("name", "settings"), SETTINGS, ids=str)
-COMPARED = {}
 
 
 @EACH
 def test_lists_after_every_batch(rng, name, settings):
     compared = guests = requests = 0
-    for _ in range(6):
+    for _ in range(12):
         life = Life(rng, name, settings, every=3)
         for _ in range(25):
             life.step()
         compared += life.compared
         guests += sum(sum(report.held) - sum(report.homes) for report in life.reports)
         requests += sum(report.requests for report in life.reports)
-    assert compared > 500 and requests > 0
+    assert compared > 1000 and requests > 0
     assert (guests > 0) == (name not in ("hashing", "location"))
 
 

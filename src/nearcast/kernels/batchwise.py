@@ -21,6 +21,7 @@ from nearcast.kernels.layout import (
     S_COUNT,
     S_K,
     S_NTERMS,
+    S_NUMBER,
     S_TERMS,
     S_THETA,
     T_CHANGES,
@@ -42,6 +43,7 @@ from nearcast.kernels.shard import (
     tell_list,
     unregister,
 )
+from nearcast.kernels.sorting import sort_order
 
 AHEAD = 4
 """Hits between asking for a row, asking for its buffer, and reading both."""
@@ -59,9 +61,12 @@ def disseminate_batch(
             offsets[i], offsets[i + 1], counters,
         )  # fmt: skip
         for j in range(hits):
-            rows[pairs + j] = scratch.hit_rows[j]
+            scratch.keys[j] = subscriptions.u32[scratch.hit_rows[j], S_NUMBER]
+        sort_order(scratch.keys, scratch.order, hits)  # so that what is sent does not depend on how lists lie
+        for j in range(hits):
+            rows[pairs + j] = scratch.hit_rows[scratch.order[j]]
             sources[pairs + j] = i
-            scores[pairs + j] = scratch.hit_scores[j]
+            scores[pairs + j] = scratch.hit_scores[scratch.order[j]]
         pairs += hits
     return pairs
 

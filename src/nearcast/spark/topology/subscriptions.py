@@ -89,8 +89,7 @@ class SubscriptionPartition(Shard):
         s = self.subscriptions
         used = int(s.control[layout.C_ROWS])
         rows = np.flatnonzero(s.u32[:used, layout.S_NTERMS])
-        ordered: Rows = rows[np.argsort(s.u32[rows, layout.S_NUMBER], kind="stable")]
-        return ordered
+        return self._in_order(rows)
 
     def homed(self) -> Rows:
         """Those of them whose buffers are here."""
@@ -161,7 +160,7 @@ class SubscriptionPartition(Shard):
         )  # fmt: skip
         self._moved = self._risen[:rises].astype(np.int64)
         pending = self.scratch.pending[:short].astype(np.int64)
-        pending = pending[np.argsort(self.number_of(pending), kind="stable")]
+        pending = self._in_order(pending)
         fresh = self._enter(newcomers)
         self._waiting = np.concatenate([pending, fresh])
         self._fresh = np.arange(len(self._waiting)) >= len(pending)
@@ -188,7 +187,7 @@ class SubscriptionPartition(Shard):
         self.counters[layout.N_CHANGES] += len(numbers)
         self._index(fresh)
         moved = np.unique(np.concatenate([self._moved, rows]))
-        copies, notices = self._settle(np.union1d(moved, fresh), fresh, self.mechanism)
+        copies, notices = self._settle(self._in_order(np.union1d(moved, fresh)), fresh, self.mechanism)
         self._planner.observe(tick.window, self.counters, tick.newest + 1 - tick.first, tick.live - tick.expired)
         self._trim()
         return Outcome(changes._replace(subscription=numbers), copies, notices)
@@ -214,6 +213,11 @@ class SubscriptionPartition(Shard):
         return sent
 
     # --- Inside ---
+
+    def _in_order(self, rows: Rows) -> Rows:
+        """In order of registration, so that what is sent does not depend on where rows lie."""
+        ordered: Rows = rows[np.argsort(self.subscriptions.u32[rows, layout.S_NUMBER], kind="stable")]
+        return ordered
 
     def _present(self, numbers: Rows) -> Rows:
         """The rows of those that are here."""
