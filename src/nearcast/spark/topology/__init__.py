@@ -1,7 +1,7 @@
 """DSkype's components as plain objects, and the columns that travel between them (paper 7.2). Spark is not needed.
 
 `Topology` runs all of them in one process and says in which order. Read `streams` for what travels, then `distribute`,
-`subscriptions` (with `placement`), `messages`, `aggregation`; `clock` counts what is global.
+`subscriptions` (with `tenants` and `placement`), `messages`, `aggregation`; `clock` counts what is global.
 """
 
 from nearcast.spark.topology.aggregation import aggregate

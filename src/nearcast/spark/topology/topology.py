@@ -27,7 +27,8 @@ from nearcast.spark.topology.distribute import distribute
 from nearcast.spark.topology.messages import MessagePartition
 from nearcast.spark.topology.report import BatchReport
 from nearcast.spark.topology.streams import Answers, Copies, Hits, Messages, Newcomers, Notices, Requests
-from nearcast.spark.topology.subscriptions import NO_ROWS, SubscriptionPartition
+from nearcast.spark.topology.subscriptions import SubscriptionPartition
+from nearcast.spark.topology.tenants import NO_ROWS
 from nearcast.tuning import Tuning
 
 MAX_NUMBER = (1 << 32) - 2
