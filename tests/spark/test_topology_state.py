@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from nearcast import checkpoint
+from nearcast.kernels import layout
 from nearcast.snapshot import Contents
 from nearcast.spark import distribution, topology
 from nearcast.spark.distribution import SubscriptionBatch
-from nearcast.spark.topology import Columns, MessagePartition, SubscriptionPartition, Topology
+from nearcast.spark.topology import Columns, MessagePartition, SubscriptionPartition, Topology, subscriptions
+from nearcast.state import Arenas
 from support.distribution import SETTINGS
 from support.topology import Life
 
@@ -144,6 +146,30 @@ def life_messages(life):
     live = life.live()
     places = np.zeros((live.end - live.first, 2)) + life.world.centre
     return distribution.MessageBatch.of(places, live.offsets, live.terms, live.weights)
+
+
+SLOTS = layout.SLOT_MASK + 1
+
+
+@pytest.mark.parametrize("ring", [SLOTS, 3 * SLOTS, 1 << 31, 1 << 32, 3 << 32])
+def test_numbers_that_come_round_again(rng, monkeypatch, ring):
+    """Slots and stamps of messages, the stream's own and those of three message partitions; restored on the way."""
+    monkeypatch.setattr(subscriptions, "STRIDE", 4)
+    released = []
+    monkeypatch.setattr(Arenas, "release", lambda self, name, first, last, *rest: released.append((name, first, last)))
+    for name, settings in SETTINGS[:6]:
+        life = Life(rng, name, settings, keepers=3)
+        start = ring - int(rng.choice([1, 7, 40]))
+        life.start_at(start)
+        released.clear()
+        for step in range(14):
+            life.step()
+            clock = life.topology.clock
+            assert all(start <= first < last <= clock.live for due, first, last in released if due == "due")
+            if step % 5 == 4:
+                saved = life.topology.save()
+                life.topology = Topology.restored(saved, life.world.window, life.world.space, life.tuning)
+        assert released or clock.live < start + 4
 
 
 def test_a_state_that_is_not_sound_is_refused(rng):

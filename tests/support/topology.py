@@ -3,10 +3,12 @@
 import numpy as np
 
 from nearcast.changes import KINDS, as_changes, replay
+from nearcast.envelopes import Envelopes
 from nearcast.intake import NEVER
 from nearcast.invariants import allocators, buffers, calendar, lists, order
 from nearcast.invariants.tables import table_of
 from nearcast.invariants.window import LiveMessages
+from nearcast.kernels import layout
 from nearcast.model import Change
 from nearcast.reference import ReferenceEngine
 from nearcast.spark.distribution import MessageBatch, SubscriptionBatch, fit
@@ -33,6 +35,13 @@ def random_tuning(rng):
     )
 
 
+class StartsLate(ReferenceEngine):
+    """A reference whose first message need not be 0."""
+
+    def _first_live(self, newest, now):
+        return max(self._log.start, super()._first_live(newest, now))
+
+
 class Life:
     """One world, the reference, the topology, and what has been compared."""
 
@@ -40,7 +49,7 @@ class Life:
         self.rng = rng
         self.world = World(int(rng.integers(1 << 32)), refusals=False, crowded=crowded)
         self.world.corpus = self.world.corpus or [self.world._fresh_text() for _ in range(30)]
-        self.reference = self.world.engine(ReferenceEngine)
+        self.reference = self.world.engine(StartsLate)
         partitions = int(rng.integers(1, 7)) if partitions is None else partitions
         self.mechanism = self.fit(mechanism, settings, partitions)
         keepers = int(rng.integers(1, 4)) if keepers is None else keepers
@@ -53,6 +62,16 @@ class Life:
         self.reports = []
         self.compared = 0
         self.every = every
+
+    def start_at(self, seq):
+        """The next message is `seq`, as after so many that have all expired."""
+        self.reference._log = Envelopes(seq)
+        clock = self.topology.clock
+        clock.next = clock.live = seq
+        for keeper in self.topology.keepers:
+            keeper.messages.control[[layout.A_FIRST, layout.A_NEXT]] = keeper._own(seq)
+            keeper.index.control[[layout.I_HEAD_FIRST, layout.I_SMALL_FIRST]] = keeper._own(seq)
+            keeper._trimmer.begin()
 
     def fit(self, name, settings, partitions):
         """A mechanism fitted on samples of the world, or on none."""
