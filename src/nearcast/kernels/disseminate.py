@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from nearcast.kernels.clock import prefetch
+from nearcast.kernels.clock import prefetch, ticks
 from nearcast.kernels.compact import grid_step, on_grid
 from nearcast.kernels.first_test import scan
 from nearcast.kernels.jit import helper, hot_routine
@@ -34,6 +34,7 @@ from nearcast.kernels.layout import (
     M_WEIGHT,
     N_AFFECTED,
     N_LISTS,
+    N_MESSAGES,
     N_REPEATED,
     N_VERIFIED,
     S_ALPHA,
@@ -45,6 +46,8 @@ from nearcast.kernels.layout import (
     S_X,
     S_Y,
     S_Z,
+    T_FILTER,
+    T_VERIFY,
     V_DEPTH,
     V_GRID,
     V_MAX_DIST,
@@ -231,4 +234,19 @@ def verify(subscriptions, postings, scratch, world, found, m_x, m_y, m_z, m_term
     counters[N_REPEATED] += repeated
     counters[N_VERIFIED] += found - repeated
     counters[N_AFFECTED] += hits
+    return hits
+
+
+@helper
+def disseminate(subscriptions, postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters):
+    """Algorithm 1: how many subscriptions one message affects; `scratch.hit_rows` and `hit_scores` say which."""
+    start = ticks()
+    counters[N_MESSAGES] += 1
+    found = filter_candidates(postings, scratch, policy, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters)
+    filtered = ticks()
+    hits = verify(
+        subscriptions, postings, scratch, policy.world, found, m_x, m_y, m_z, m_terms, m_weights, begin, end, counters
+    )
+    counters[T_FILTER] += filtered - start
+    counters[T_VERIFY] += ticks() - filtered
     return hits

@@ -55,5 +55,5 @@ def apply_known(subscriptions, policy, scratch, out, counters, first_seq, first_
                 if s.u32[row, S_NEXT] == UNLINKED:
                     link_to(s.due, s.u32, row, oldest(trace.entry_stamps, a, b - a, seq))
             s.f32[row, S_THETA] = trace.refill_thetas[refill]
-        report(s, scratch, state[0], out, seq, True, live, counters)
+        report(s, scratch, state[0], out, seq, seq, live, counters)
         log[step] = ticks() - start

@@ -45,30 +45,30 @@ def load_found(subscriptions, scratch, row, found, newest, counters):
     counters[N_REFILLS] += 1
 
 
+@helper
+def search_work(counters):
+    """What all searches have cost so far, but for the fixed part of each."""
+    return (
+        WORK_POSTING * counters[N_SEARCH_POSTINGS]
+        + WORK_BLOCK * counters[N_SEARCH_BLOCKS]
+        + WORK_SCORED * counters[N_SEARCH_SCORED]
+    )
+
+
 @hot_routine
 def fetch(subscriptions, messages, index, policy, scratch, row, first_seq, last_seq, counters):
     """Fill a buffer anew from messages first_seq..last_seq; the threshold that it then stands for."""
     s = subscriptions
     begin = np.int64(s.u32[row, S_TERMS])
     end = begin + np.int64(s.u32[row, S_NTERMS])
-    before = (
-        WORK_POSTING * counters[N_SEARCH_POSTINGS]
-        + WORK_BLOCK * counters[N_SEARCH_BLOCKS]
-        + WORK_SCORED * counters[N_SEARCH_SCORED]
-    )
+    before = search_work(counters)
     rank = np.int64(policy.target_rank[s.u32[row, S_K]])
     found, theta = search(
         messages, index, policy, scratch, s.f64[row], s.f32[row, S_ALPHA], s.term_ids, s.term_weights, begin, end,
         rank, first_seq, last_seq, counters,
     )  # fmt: skip
     load_found(s, scratch, row, found, last_seq, counters)
-    counters[N_REFILL_WORK] += (
-        WORK_FIXED
-        + WORK_POSTING * counters[N_SEARCH_POSTINGS]
-        + WORK_BLOCK * counters[N_SEARCH_BLOCKS]
-        + WORK_SCORED * counters[N_SEARCH_SCORED]
-        - before
-    )
+    counters[N_REFILL_WORK] += WORK_FIXED + search_work(counters) - before
     return theta
 
 

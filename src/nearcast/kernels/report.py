@@ -72,8 +72,8 @@ def emit_arrival(scratch, at, out, seq):
 
 
 @hot_routine
-def emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live):
-    """Walk both lists, before and after: first who left, then who entered."""
+def emit_difference(subscriptions, scratch, event, out, seq, fresh, first_live):
+    """Walk both lists, before and after: first who left, then who entered. From `fresh` on messages are new."""
     s = subscriptions
     row, number = event[E_ROW], event[E_NUMBER]
     length = list_length(s, row)
@@ -105,13 +105,13 @@ def emit_difference(subscriptions, scratch, event, out, seq, arrived, first_live
             else:
                 if entered == 1:
                     message = seq - age(seq, s.buffer_u32[stamps + j])
-                    cause = ARRIVED if arrived and message == seq else REFILLED
+                    cause = ARRIVED if message >= fresh else REFILLED
                     emit(out, seq, row, number, ENTERED, cause, message, j + 1, s.buffer_f32[scores + j])
                 j += 1
 
 
 @hot_routine
-def report(subscriptions, scratch, events, out, seq, arrived, first_live, counters):
+def report(subscriptions, scratch, events, out, seq, fresh, first_live, counters):
     """Write the changes of all touched subscriptions in order of registration."""
     before = out.count[0]
     for i in range(events):
@@ -122,6 +122,6 @@ def report(subscriptions, scratch, events, out, seq, arrived, first_live, counte
         if scratch.touched[at, E_ARRIVAL] != 0:
             emit_arrival(scratch, at, out, seq)
         else:
-            emit_difference(subscriptions, scratch, scratch.touched[at], out, seq, arrived, first_live)
+            emit_difference(subscriptions, scratch, scratch.touched[at], out, seq, fresh, first_live)
             subscriptions.flag[scratch.touched[at, E_ROW]] = 0
     counters[N_CHANGES] += out.count[0] - before

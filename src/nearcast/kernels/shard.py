@@ -12,7 +12,7 @@ from nearcast.kernels.buffers import age, free_buffer, load_skyband, offer, olde
 from nearcast.kernels.buffers import link_to as link
 from nearcast.kernels.chunks import give_chunk, power_class, take_chunk
 from nearcast.kernels.clock import prefetch, ticks
-from nearcast.kernels.disseminate import filter_candidates, verify
+from nearcast.kernels.disseminate import disseminate
 from nearcast.kernels.jit import helper, hot_kernel, hot_routine, kernel
 from nearcast.kernels.layout import (
     BLOCK,
@@ -26,7 +26,6 @@ from nearcast.kernels.layout import (
     L_PACKED,
     N_DUE,
     N_EXPIRED,
-    N_MESSAGES,
     N_REMOVED,
     NONE,
     S_ALPHA,
@@ -42,15 +41,13 @@ from nearcast.kernels.layout import (
     SLOT_MASK,
     T_CHANGES,
     T_EXPIRE,
-    T_FILTER,
     T_OFFER,
     T_REFILL,
-    T_VERIFY,
     UNLINKED,
 )
 from nearcast.kernels.pack import pack_list
 from nearcast.kernels.postings import insert_posting, needs_packing, remove_posting, set_threshold
-from nearcast.kernels.refill import fetch, raise_threshold
+from nearcast.kernels.refill import fetch, load_found, raise_threshold
 from nearcast.kernels.report import (
     E_ARRIVAL,
     E_BITS,
@@ -160,6 +157,19 @@ def note_arrival(subscriptions, scratch, row, score, seq, state, counters):
         state[0] += 1
 
 
+@helper
+def rein_in(subscriptions, postings, policy, row, counters):
+    """Raise the threshold of a buffer that has grown past twice its target; whether it was."""
+    s = subscriptions
+    risen = False
+    if np.int64(s.u32[row, S_COUNT]) > 2 * np.int64(policy.target_size[s.u32[row, S_K]]):
+        theta = raise_threshold(s, policy, row, counters)
+        if theta > s.f32[row, S_THETA]:
+            set_threshold(s, postings, row, theta)
+            risen = True
+    return risen
+
+
 @hot_routine
 def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counters):
     """Offer the message to the buffers of the affected subscriptions and note whose list it changes."""
@@ -167,10 +177,7 @@ def take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counte
     for i in range(hits):
         row = scratch.hit_rows[i]
         note_arrival(s, scratch, row, scratch.hit_scores[i], seq, state, counters)
-        if np.int64(s.u32[row, S_COUNT]) > 2 * np.int64(policy.target_size[s.u32[row, S_K]]):
-            theta = raise_threshold(s, policy, row, counters)
-            if theta > s.f32[row, S_THETA]:
-                set_threshold(s, postings, row, theta)
+        rein_in(s, postings, policy, row, counters)
 
 
 @hot_routine
@@ -208,6 +215,31 @@ def move_threshold(subscriptions, postings, policy, row, theta, counters):
         pack_terms(s, postings, policy, row, counters)
 
 
+@helper
+def keep_short(subscriptions, scratch, first_live, seq):
+    """Leave in `scratch.pending` only those who still lack entries, out of the calendar until an answer comes."""
+    s = subscriptions
+    short = 0
+    for i in range(scratch.state[2]):
+        row = scratch.pending[i]
+        if still_short(s, row, first_live, seq):
+            s.flag[row] |= F_PENDING
+            scratch.pending[short] = row
+            short += 1
+    scratch.state[2] = short
+    return short
+
+
+@helper
+def load_short(subscriptions, postings, policy, scratch, row, found, theta, first_live, seq, counters):
+    """Load what was found elsewhere (`scratch.found_*`) for a subscription that lacks entries; whether it still did."""
+    short = still_short(subscriptions, row, first_live, seq)
+    if short:
+        load_found(subscriptions, scratch, row, found, seq, counters)
+        move_threshold(subscriptions, postings, policy, row, theta, counters)
+    return short
+
+
 @hot_routine
 def settle(subscriptions, postings, messages, index, policy, scratch, pending, first_live, seq, trace, counters):
     """Re-evaluate the subscriptions whose buffers underflowed and that the newest message has not filled again."""
@@ -224,25 +256,15 @@ def settle(subscriptions, postings, messages, index, policy, scratch, pending, f
 @helper
 def arrive(subscriptions, postings, messages, policy, scratch, seq, state, counters):
     """Disseminate one message and offer it to the buffers of those that it affects; how many."""
-    s = subscriptions
-    start = ticks()
-    counters[N_MESSAGES] += 1
     begin, end = span_of(messages, seq)
     place = messages.place[seq & SLOT_MASK]
-    found = filter_candidates(
-        postings, scratch, policy, place[0], place[1], place[2], messages.term_ids, messages.term_weights,
-        begin, end, counters,
-    )  # fmt: skip
-    filtered = ticks()
-    hits = verify(
-        s, postings, scratch, policy.world, found, place[0], place[1], place[2], messages.term_ids,
+    hits = disseminate(
+        subscriptions, postings, scratch, policy, place[0], place[1], place[2], messages.term_ids,
         messages.term_weights, begin, end, counters,
     )  # fmt: skip
-    verified = ticks()
-    take_hits(s, postings, scratch, policy, hits, seq, state, counters)
-    counters[T_FILTER] += filtered - start
-    counters[T_VERIFY] += verified - filtered
-    counters[T_OFFER] += ticks() - verified
+    start = ticks()
+    take_hits(subscriptions, postings, scratch, policy, hits, seq, state, counters)
+    counters[T_OFFER] += ticks() - start
     return hits
 
 
@@ -273,7 +295,7 @@ def advance_shard(
         settle(s, postings, messages, index, policy, scratch, state[2], live, seq, trace, counters)
         refilled = ticks()
         counters[T_REFILL] += refilled - offered
-        report(s, scratch, state[0], out, seq, arrives, live, counters)
+        report(s, scratch, state[0], out, seq, seq if arrives else seq + 1, live, counters)
         done = ticks()
         counters[T_CHANGES] += done - refilled
         log[step, 0] = offered - expired + done - refilled
@@ -316,6 +338,14 @@ def new_row(subscriptions, point, code, alpha, k, number, terms, weights, begin,
     return row
 
 
+@helper
+def insert_postings(subscriptions, postings, world, row):
+    """A posting in the list of each of a subscription's keywords."""
+    first = np.int64(subscriptions.u32[row, S_TERMS])
+    for at in range(first, first + np.int64(subscriptions.u32[row, S_NTERMS])):
+        insert_posting(subscriptions, postings, world, row, at)
+
+
 @hot_kernel
 def register(
     subscriptions, postings, messages, index, policy, scratch, out, counters,
@@ -329,9 +359,7 @@ def register(
         rows[i] = row
         if newest >= first_live:
             s.f32[row, S_THETA] = fetch(s, messages, index, policy, scratch, row, first_live, newest, counters)
-        first = np.int64(s.u32[row, S_TERMS])
-        for at in range(first, first + end - begin):
-            insert_posting(s, postings, policy.world, row, at)
+        insert_postings(s, postings, policy.world, row)
         if pack_now:
             pack_terms(s, postings, policy, row, counters)
         tell_list(s, out, row, newest, ENTERED, REGISTERED)
@@ -359,9 +387,7 @@ def adopt(
             s, row, scratch.order, b - a, scratch.found_scores, scratch.found_stamps, 0, newest, scratch.sky
         ):
             link(s.due, s.u32, row, oldest(scratch.found_stamps, 0, b - a, newest))
-        first = np.int64(s.u32[row, S_TERMS])
-        for at in range(first, first + end - begin):
-            insert_posting(s, postings, policy.world, row, at)
+        insert_postings(s, postings, policy.world, row)
 
 
 @kernel

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from nearcast.kernels.clock import ticks
 from nearcast.kernels.jit import hot_kernel
-from nearcast.kernels.layout import F_PENDING, T_CHANGES, T_EXPIRE
-from nearcast.kernels.refill import load_found
+from nearcast.kernels.layout import T_CHANGES, T_EXPIRE
 from nearcast.kernels.report import ENTERED, REGISTERED, report
-from nearcast.kernels.shard import arrive, expire, move_threshold, still_short, tell_list
+from nearcast.kernels.shard import arrive, expire, keep_short, load_short, tell_list
 from nearcast.kernels.trace import TRACE_ON, record_hits, record_refill
 
 
@@ -33,14 +32,7 @@ def begin_step(subscriptions, postings, messages, policy, scratch, counters, exp
     if arrives:
         hits = arrive(s, postings, messages, policy, scratch, seq, state, counters)
     offered = ticks()
-    short = 0
-    for i in range(state[2]):
-        row = scratch.pending[i]
-        if still_short(s, row, live, seq):
-            s.flag[row] |= F_PENDING  # out of the calendar until its answer comes
-            scratch.pending[short] = row
-            short += 1
-    state[2] = short
+    short = keep_short(s, scratch, live, seq)
     counters[T_EXPIRE] += gone - start
     log[0] = offered - gone
     log[1] = gone - start + ticks() - offered
@@ -55,19 +47,17 @@ def take_found(subscriptions, postings, policy, scratch, row, found, theta, live
 
     If its buffer has been filled by arrivals in the meantime, the answer is not needed.
     """
-    s = subscriptions
-    if still_short(s, row, live, seq):
-        load_found(s, scratch, row, found, seq, counters)
-        move_threshold(s, postings, policy, row, theta, counters)
+    if load_short(subscriptions, postings, policy, scratch, row, found, theta, live, seq, counters):
         if trace.control[TRACE_ON]:
-            record_refill(s, trace, row)
+            record_refill(subscriptions, trace, row)
 
 
 @hot_kernel
 def finish_step(subscriptions, scratch, out, counters, live, seq, arrives, hits, log, trace):
     """Report the net changes of the step's lists. `log` as in `begin_step`."""
     start = ticks()
-    report(subscriptions, scratch, scratch.state[0], out, seq, arrives, live, counters)
+    fresh = seq if arrives else seq + 1
+    report(subscriptions, scratch, scratch.state[0], out, seq, fresh, live, counters)
     spent = ticks() - start
     counters[T_CHANGES] += spent
     log[0] += spent
