@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from nearcast import capture, state, statistics, stepwise
 from nearcast.changes import NO_CHANGES, ChangeColumns
 from nearcast.errors import InvalidInput
-from nearcast.explanation import State, Vector, reason
+from nearcast.explanation import Vector, reason
 from nearcast.frontend import Frontend, Scores
 from nearcast.intake import MessageBatch, SubscriptionBatch
+from nearcast.judgement import State
 from nearcast.kernels import flow, layout
 from nearcast.message_index import SEGMENTS, create
 from nearcast.model import Last, Window

@@ -18,7 +18,8 @@ import pytest
 
 from nearcast import bounds as b
 from nearcast.engine import Engine
-from nearcast.explanation import NOW, PASSED, State, verdicts
+from nearcast.explanation import NOW
+from nearcast.judgement import PASSED, State, verdicts
 from nearcast.kernels import layout
 from nearcast.kernels.geometry import boundary_distance, rect_distance
 from nearcast.model import last
